@@ -95,6 +95,17 @@ def test_hf_trainer_callback_attaches_lanesum(site: Site, tmp_path: Path) -> Non
     assert "'chunks_by_server'" in output
 
 
+@pytest.mark.parametrize("framework", ["lightning", "accelerate"])
+def test_scaler_of_framework_is_followed_by_residuals(site: Site, framework: str) -> None:
+    """Its scale changes in every step, and every other step is skipped."""
+    needs(framework)
+    output = torchrun("../tests/examples/scaled_steps.py", framework, site.address)
+    found = re.findall(r"unexplained (\S+), residual (\S+)", output)
+    assert len(found) == 2, output
+    for unexplained, residual in found:
+        assert float(unexplained) < 1e-4 < 1e-2 < float(residual)
+
+
 def test_ray_example_attaches_lanesum(site: Site) -> None:
     needs("ray", "pyarrow")
     output = output_of(start(["examples/train_ray.py", f"--controller={site.address}", "--steps=12"]))

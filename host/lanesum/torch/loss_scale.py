@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import warnings
+from types import FrameType
 
 import torch
 
@@ -29,7 +31,8 @@ class LossScale:
 
         It is also found under Lightning and Accelerate.
         """
-        found = next((one for one in _scalers() if id(optimizer) in one._per_optimizer_states), None)
+        known = (one for one in _scalers() if id(optimizer) in one._per_optimizer_states)
+        found = _running() or next(known, None)
         if self._told or found is self._scaler:
             return False
         if found is not None and self._scaler is not None and not self.loaded:
@@ -59,6 +62,20 @@ def _only_scaler() -> torch.amp.GradScaler | None:
             stacklevel=2,
         )
     return found[0] if len(found) == 1 else None
+
+
+def _running() -> torch.amp.GradScaler | None:
+    """Return the enabled scaler whose ``step`` is running in this thread.
+
+    After ``gc.freeze()`` the garbage collector does not list it.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        own = frame.f_locals.get("self")
+        if isinstance(own, torch.amp.GradScaler) and own.is_enabled():
+            return own
+        frame = frame.f_back
+    return None
 
 
 def _scalers() -> list[torch.amp.GradScaler]:

@@ -214,6 +214,32 @@ def test_feedback_of_gradients_without_step_is_dropped(ranks: Ranks, training: T
             assert unexplained < 1e-4 < 1e-2 < explained
 
 
+def test_feedback_of_lbfgs_counts_for_last_closure() -> None:
+    """Each closure of a step starts from the residual of the step before."""
+    (shown,), feedback, part = parameters(3), ErrorFeedbackState(), [Part("0", 0, 3)]
+    feedback.steps.watch(shown, "0")
+    optimizer = torch.optim.LBFGS([shown], lr=0.1, max_iter=3, tolerance_change=0.0)
+    begun: list[float] = []
+    stored: list[float] = []
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = ((shown - 1) ** 4).sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        begun.append(feedback.add_to(torch.zeros(3), part)[0].item())
+        stored.append(1.0 + len(stored))
+        feedback.store(torch.full((3,), stored[-1]), part)
+        return loss.detach()
+
+    last = 0.0
+    for _ in range(3):
+        optimizer.step(closure)
+        assert len(begun) > 1 and set(begun) == {last}
+        begun.clear()
+        last = stored[-1]
+    assert feedback.state_dict()["0"].tolist() == [last] * 3
+
+
 def scaler_of(scale: float) -> torch.amp.GradScaler:
     used = torch.amp.GradScaler("cpu", init_scale=scale)
     used.scale(torch.ones(1))
@@ -243,6 +269,18 @@ def test_feedback_finds_scaler_of_its_steps() -> None:
     told.steps.watch(own, "0")
     scaled_step(other, told, own)
     assert told.scale.value() == 4
+
+
+def test_feedback_finds_scaler_in_frozen_memory() -> None:
+    """The garbage collector lists no frozen objects; modules that tests import freeze those before them, too."""
+    (own,), feedback, used = parameters(3), ErrorFeedbackState(), scaler_of(4.0)
+    feedback.steps.watch(own, "0")
+    gc.freeze()
+    try:
+        scaled_step(used, feedback, own)
+    finally:
+        gc.unfreeze()
+    assert feedback.scale.value() == 4
 
 
 def test_loaded_feedback_is_scaled_before_first_step() -> None:
