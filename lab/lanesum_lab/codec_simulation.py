@@ -79,6 +79,7 @@ def simulate(
     parts: Sequence[Part] = (),
     complete: bool = False,
     alone: bool = False,
+    adaptive: bool = False,
 ) -> Simulation:
     """Run one all-reduce of ``vectors`` (one per worker) in lock step.
 
@@ -104,6 +105,7 @@ def simulate(
                 keep_residual=keep_residual,
                 complete=complete,
                 parts=tuple(parts),
+                adaptive=adaptive,
             ),
         )
         for worker, (one, vector) in enumerate(zip(codecs, vectors, strict=True))

@@ -87,6 +87,8 @@ class CodecContext:
             group of rounds has no MAX round and no packed values has to tell the others, and all of them raise
             :class:`UnencodableError`.
         parts: parameters of the vector, one after the other; empty where they are unknown.
+        adaptive: the vector is a gradient, and its optimizer divides by the size of past ones, as Adam does; or it is
+            not known yet. So a relative error counts about as much in a small value as in a large one.
         error_feedback: vector that a codec with the trait ``adds_error_feedback`` adds first, of the same length and
             device; None for zeros. The codec must not change it.
     """
@@ -103,6 +105,7 @@ class CodecContext:
     in_place: bool = False
     not_finite: bool = False
     parts: tuple[Part, ...] = ()
+    adaptive: bool = False
     error_feedback: Any = None
 
     def __post_init__(self) -> None:

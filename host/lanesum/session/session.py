@@ -189,6 +189,7 @@ class Session(Closing):
         description: str = "",
         elementwise: bool = False,
         in_place: bool = False,
+        adaptive: bool = False,
     ) -> AllReduce[V]:
         """Begin an all-reduce, and return it before it is done.
 
@@ -213,10 +214,16 @@ class Session(Closing):
                 has no quorum; not with ``non_finite="raise"``. All workers must agree.
             in_place: the values may be written to ``array``, also if the all-reduce fails. A result on the host then
                 shares its memory where the codec does so, and ``array`` is a contiguous one of float32.
+            adaptive: see :class:`lanesum.codecs.base.CodecContext`.
         """
         if elementwise:
             codec = self._elementwise(self.codec if codec is None else self.resolve_codec(codec))
-        kept = {"keep_residual": keep_residual, "error_feedback": error_feedback, "in_place": in_place}
+        kept = {
+            "keep_residual": keep_residual,
+            "error_feedback": error_feedback,
+            "in_place": in_place,
+            "adaptive": adaptive,
+        }
         all_reduce = self._make_all_reduce(array, codec, average, name, parts, **kept)
         all_reduce.description = description
         self._scheduler.submit(all_reduce)

@@ -48,6 +48,7 @@ class ErrorFeedbackState:
     Args:
         scaler: see :class:`LossScale`; it multiplies the residuals, too.
         codec: leaves the residuals. A warning tells of an optimizer that does not suit it.
+        by_optimizer: keep no residuals of gradients of adaptive optimizers.
 
     Attributes:
         scale: factor of the loss.
@@ -55,13 +56,20 @@ class ErrorFeedbackState:
             parameters count at once.
     """
 
-    def __init__(self, scaler: torch.amp.GradScaler | None = None, codec: Codec | None = None) -> None:
-        self._codec = codec
+    def __init__(
+        self, scaler: torch.amp.GradScaler | None = None, codec: Codec | None = None, *, by_optimizer: bool = False
+    ) -> None:
+        self._codec, self._by_optimizer = codec, by_optimizer
         self.scale = LossScale(scaler)
         self._residuals: dict[str, _Residual] = {}
         # Of gradients whose fate is open; None where nothing is left.
         self._pending: dict[str, _Residual | None] = {}
         self.steps = StepTracker(self._commit, self._drop, self._meet)
+
+    @property
+    def keeps(self) -> bool:
+        """Return True if the next gradients leave residuals."""
+        return not (self._by_optimizer and self.steps.adaptive)
 
     def _meet(self, optimizer: torch.optim.Optimizer) -> None:
         """Prepare for the first step of ``optimizer``."""
@@ -154,10 +162,13 @@ class ErrorFeedbackState:
         found: torch.Tensor = to_device_of(bucket, residual.own)
         return found if scale == residual.scale else found * float(_factor(scale, residual))
 
-    def store(self, residual: torch.Tensor, parts: Sequence[Part], scale: float = 1.0) -> None:
-        """Store the ``residual`` (float32) of a bucket for the next step; only after the bucket succeeded."""
+    def store(self, residual: torch.Tensor | None, parts: Sequence[Part], scale: float = 1.0) -> None:
+        """Store the ``residual`` (float32) of a bucket for the next step; only after the bucket succeeded.
+
+        None: it leaves none, and has delivered that of the last step.
+        """
         for part in parts:
-            self._put(part.key, _Residual(residual, part.start, part.stop, scale))
+            self._put(part.key, None if residual is None else _Residual(residual, part.start, part.stop, scale))
 
     def _put(self, key: str, residual: _Residual | None) -> None:
         self._pending[key] = residual

@@ -48,7 +48,8 @@ class State(Closing):
         codec: name, also with parameters such as ``thc error=0.01``, mapping or object; the session's codec when None.
         error_feedback: add each parameter's compression error to its next gradient. None: on, unless the codec is
             unbiased (flat ``thc``, in jobs without a quorum), nearly exact (``fixed`` and the sparse ones), or keeps
-            error feedback itself (``policy``).
+            error feedback itself (``policy``). ``thc`` with an ``error`` has none with adaptive optimizers, such as
+            Adam: it has a smaller error of small gradients then.
         scaler: ``GradScaler`` of the loss. None: the one that makes the first step, if one does.
         model: module or DDP wrapper that names the parameters in checkpoints. Without it they are numbered in the order
             in which DDP first shows them, which is the same in every run of a model.
@@ -94,7 +95,8 @@ class State(Closing):
         unbiased = traits.unbiased and not session.ticket.quorum
         biased = not (own or traits.nearly_exact or unbiased)
         enabled = biased if error_feedback is None else error_feedback
-        self.error_feedback = ErrorFeedbackState(scaler, self.codec) if enabled else None
+        by_optimizer = error_feedback is None and traits.follows_optimizer
+        self.error_feedback = ErrorFeedbackState(scaler, self.codec, by_optimizer=by_optimizer) if enabled else None
         self._memory = CodecMemory(scaler, self.codec) if own else None
         # Tensors hash by identity: a parameter is the same key after DDP has rebuilt its buckets.
         self._names: dict[torch.Tensor, str] = {} if model is None else parameter_names(model)
@@ -270,6 +272,7 @@ class State(Closing):
             memory,
             self._num_calls,
             stands_for,
+            remembers and (self.steps is None or self.steps.adaptive),
         )
         # This thread must not wait for a device that still computes the gradient.
         self._thread.submit(one.begin, after=one.wait_for_gradient if one.staged else None)
@@ -305,10 +308,14 @@ class State(Closing):
         return skipped
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state for a checkpoint; see :func:`lanesum.torch.checkpoint.state_dict`. Call it between steps."""
+        """Return the state for a checkpoint; see :func:`lanesum.torch.checkpoint.state_dict`. Call it between steps.
+
+        ``"adaptive"`` is the kind of the optimizer, so that the next step has the same bits as without a restart.
+        """
         if self._memory is not None:
             self._memory.steps.find_taken()
-        return checkpoint.state_dict(self.codec, self.error_feedback, self._sizes(), self._worker())
+        state = checkpoint.state_dict(self.codec, self.error_feedback, self._sizes(), self._worker())
+        return state if self.steps is None else {**state, "adaptive": self.steps.adaptive}
 
     def _worker(self) -> tuple[int, int]:
         """Return the number of this worker, and that of all workers."""
@@ -334,6 +341,9 @@ class State(Closing):
         The state is unchanged then.
         """
         checkpoint.load_state_dict(self.codec, self.error_feedback, self._sizes(), self._worker(), state)
+        if self.steps is not None:
+            one = state if isinstance(state, Mapping) else state[0]
+            self.steps.adaptive = bool(one.get("adaptive", True))
         if self._memory is not None:
             self._memory.clear()
 

@@ -23,6 +23,9 @@ class StepTracker:
         taken: called with the key of a parameter whose gradient a step has taken.
         dropped: called with the key of a parameter whose gradient is gone without a step.
         begins: called before the first step of each optimizer of such parameters.
+
+    Attributes:
+        adaptive: an optimizer of such parameters divides by the size of past gradients, or none has made a step yet.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class StepTracker:
         # made a step of it yet, else None.
         self._open: dict[str, torch.Tensor | None] = {}
         self._optimized: set[str] = set()
+        self.adaptive = True
         own = weakref.ref(self)
 
         def before_step(optimizer: Optimizer, *_: Any) -> None:
@@ -105,6 +109,7 @@ class StepTracker:
         # Some optimizers clear gradients at the end of their step, so those of the step's begin count.
         own = self._of(optimizer)
         if own and optimizer not in self._optimizers:
+            self.adaptive = (self.adaptive and bool(self._optimizers)) or _is_adaptive(optimizer)
             self._optimizers.add(optimizer)
             self._begins(optimizer)
         for key, parameter in own:
@@ -127,6 +132,12 @@ class StepTracker:
     def _of(self, optimizer: Optimizer) -> list[tuple[str, torch.Tensor]]:
         groups = (group["params"] for group in optimizer.param_groups)
         return [(self._keys[one], one) for group in groups for one in group if one in self._keys]
+
+
+def _is_adaptive(optimizer: Optimizer) -> bool:
+    """Return True unless the optimizer is one whose step is proportional to the gradient."""
+    proportional = (torch.optim.SGD, torch.optim.ASGD, torch.optim.LBFGS)
+    return not isinstance(optimizer, proportional)
 
 
 def _remove(handles: list[Any]) -> None:

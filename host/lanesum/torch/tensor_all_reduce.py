@@ -133,6 +133,7 @@ class TensorAllReduce:
     Work on a device is launched in the stream of ``lanesum.gpu.staging``. Fields are arguments of
     :meth:`lanesum.torch.State.all_reduce`, the ``feedback`` to add, the ``memory`` of the codec, and the ``number`` of
     the call. One that ``stands_for`` a tensor which another backend sums compares its description, and is not counted.
+    ``adaptive``: see :class:`lanesum.codecs.base.CodecContext`.
 
     Attributes:
         done: set once the future is complete.
@@ -150,6 +151,7 @@ class TensorAllReduce:
     memory: CodecMemory | None
     number: int
     stands_for: str = ""
+    adaptive: bool = False
 
     def __post_init__(self) -> None:
         self.done = threading.Event()
@@ -214,12 +216,13 @@ class TensorAllReduce:
             codec=codec,
             average=self.average,
             name=self.name,
-            keep_residual=feedback is not None,
+            keep_residual=feedback is not None and feedback.keeps,
             parts=() if self._rows is not None else self.parts,
             error_feedback=added,
             description=f"{what} in call {self.number}",
             elementwise=not self.parts and self._rows is None,
             in_place=not self.staged,
+            adaptive=self.adaptive,
         )
 
     def wait(self) -> bool:
@@ -255,8 +258,7 @@ class TensorAllReduce:
             self.communication.skipped = self._result.skipped or self.communication.skipped
             # Without a sum, the next step gets the residuals of the last one.
             if self.feedback is not None and not self._result.not_finite:
-                assert residual is not None
-                self.feedback.store(cast(torch.Tensor, residual), self.parts, self._scale)
+                self.feedback.store(cast(torch.Tensor | None, residual), self.parts, self._scale)
         return self._result
 
     def _share(self, values: torch.Tensor, note: Exception | str | None) -> None:

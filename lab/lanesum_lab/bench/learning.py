@@ -8,7 +8,7 @@ autoencoder. Top-k, DGC and learned compression select the same fraction of valu
 compression also runs with as many as the choices of all workers together.
 
 The optimizer is SGD with momentum, or AdamW for tasks whose names end with it. ``widths 2`` is ``thc`` with
-``budget=2``, and ``error 0.01`` with ``error=0.01``.
+``budget=2``, and ``error 0.01`` with ``error=0.01 exponent=2``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ BASELINE = "topk"
 #: ``thc`` with widths per block, by label.
 WIDTHS: dict[str, dict[str, Any]] = {
     **{f"widths {bits}": {"budget": bits} for bits in (2, 3, 4)},
-    **{f"error {error}": {"error": error} for error in (0.01, 0.001)},
+    **{f"error {error}": {"error": error, "exponent": 2} for error in (0.01, 0.001)},
 }
 #: Ending of the name of a task, for another optimizer than SGD.
 ADAMW = " AdamW"

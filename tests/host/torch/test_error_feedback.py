@@ -300,6 +300,33 @@ def test_loaded_feedback_is_scaled_before_first_step() -> None:
 
 
 @pytest.mark.parametrize(
+    ("optimizer", "adaptive"),
+    [
+        (torch.optim.SGD, False),
+        (torch.optim.LBFGS, False),
+        (torch.optim.AdamW, True),
+        (torch.optim.RMSprop, True),
+        (torch.optim.Adagrad, True),
+    ],
+)
+def test_feedback_by_optimizer_is_for_proportional_steps(optimizer: Any, adaptive: bool) -> None:
+    """A residual that is left before the kind of the optimizer is known is delivered once."""
+    (shown,), feedback = parameters(3), ErrorFeedbackState(by_optimizer=True)
+    part = [Part("0", 0, 3)]
+    feedback.steps.watch(shown, "0")
+    assert not feedback.keeps and ErrorFeedbackState().keeps
+    made = optimizer([shown])
+    for residual in (torch.ones(3), None):
+        shown.grad = torch.ones(3)
+        feedback.store(residual, part)
+        made.step(lambda: torch.ones(1))
+        assert feedback.keeps != adaptive
+        assert feedback.add_to(torch.zeros(3), part).tolist() == ([0.0] * 3 if residual is None else [1.0] * 3)
+    torch.optim.AdamW([shown]).step()
+    assert not feedback.keeps
+
+
+@pytest.mark.parametrize(
     ("codec", "optimizer", "told"),
     [
         ("topk", torch.optim.AdamW, "AdamW scales up the small ones"),

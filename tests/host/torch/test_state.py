@@ -110,6 +110,28 @@ def test_stats_report_error_of_codec(session: Session) -> None:
     assert told["error_estimate"] == pytest.approx(measured, rel=0.2)
 
 
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.AdamW])
+def test_optimizer_of_model_decides_error_of_small_gradients(
+    session: Session, optimizer: type[torch.optim.Optimizer]
+) -> None:
+    """Until the first step it is not known, and counts as adaptive."""
+    sent = torch.randn(20_000, generator=torch.Generator().manual_seed(1)) * torch.logspace(-2, 0, 20_000)
+    shown, errors = parameters(20_000), []
+    with lanesum.torch.State(session, codec="thc error=0.01") as state:
+        for _ in range(2):
+            mean = average(state, FakeBucket(sent.clone(), shown))
+            errors.append(float((mean - sent)[:5000].square().sum() / sent[:5000].square().sum()))
+            shown[0].grad = mean.clone()
+            optimizer(shown).step()
+        proportional = optimizer is torch.optim.SGD
+        saved = state.state_dict()
+        assert state.steps is not None
+        state.steps.adaptive = True  # as at the start of a process
+        state.load_state_dict(saved)
+        assert state.steps.adaptive != proportional == bool(saved["memory"])
+        assert (errors[1] > 2 * errors[0]) == proportional
+
+
 def saved_by(worker: int, workers: int) -> dict[str, Any]:
     memory = {"#0": torch.full((7,), float(worker))} if worker else {}  # the first one has none yet
     return {"codec": "thc", "parameters": {"#0": 7}, "worker": [worker, workers], "memory": memory}

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 # Unit of the reductions of an error per word; the last bits of a machine's exp and erf are far below it.
 _UNIT = 2.0**-32
+# Relative error of blocks by their norms, over the NMSE that is asked for; by the losses of trainings with AdamW.
+_RELATIVE = 2.0
 
 
 class Width(NamedTuple):
@@ -65,8 +67,9 @@ class Ladder:
         """Return the index in ``widths`` for each block.
 
         ``norms``: the largest ones of all workers. ``exponent``: 1 or 2, of a norm in the weight of its block.
-        ``budget``: words of all blocks; None for any number. ``error``:
-        steps end where the expected error is at most this share of the energy.
+        ``budget``: words of all blocks; None for any number. ``error``: steps end where the expected error is at most
+        this share of the energy. With the exponent 1 also the error of a block in units of its own energy must be at
+        most ``_RELATIVE`` times that, as the mean over the blocks, weighted by their norms.
         """
         wide = norms.astype(np.float64)
         weights = wide if exponent == 1 else wide * wide
@@ -85,6 +88,10 @@ class Ladder:
         gained = np.add.accumulate(np.append(0, squares[block] * share * _UNIT))[:-1]
         left = total * self.widths[0].error - gained
         taken = left > error * total
+        if exponent == 1 and error:
+            size = float(np.add.accumulate(wide)[-1])
+            gained = np.add.accumulate(np.append(0, wide[block] * share * _UNIT))[:-1]
+            taken |= size * self.widths[0].error - gained > _RELATIVE * error * size
         if budget is not None:
             taken &= np.cumsum(cost) <= budget
         return np.bincount(block[: None if taken.all() else int(np.argmin(taken))], minlength=norms.size)

@@ -51,8 +51,10 @@ class WidthTHC(THC):
     ``error``: NMSE of vectors of workers that differ, to reach with the fewest bytes on the downlink, the busier
     direction. A budget goes first, and counts both. The energy of the mean follows from the norms of all workers, which
     the first round exchanges; gradients that have something in common have a smaller error.
-    ``exponent``: 1 or 2, of the norm in the weight of a block. 2 has the least error, and is the default for an
-    ``error``. 1 leaves more bits to small gradients, which some optimizers scale up. ``lookup``: as for :class:`THC`.
+    ``exponent``: 1 or 2, of the norm in the weight of a block. 2 has the least error for its bytes. 1 leaves more bits
+    to small gradients, which adaptive optimizers scale up; with an ``error`` it also bounds the relative error of
+    blocks. None: 1 for a ``budget`` alone. For an ``error`` 1 where a worker has an adaptive optimizer, else 2.
+    ``lookup``: as for :class:`THC`.
 
     Where the norms have too little structure, all blocks have 4,096 coordinates and the best width within the budget,
     or the cheapest one of the error: the attributes of the base class. Raises ConfigurationError for a budget or an
@@ -69,8 +71,9 @@ class WidthTHC(THC):
         block: int = 512,
         lookup: bool = True,
     ) -> None:
-        exponent = (1 if error is None else 2) if exponent is None else exponent
-        if exponent not in (1, 2):
+        if exponent is None and error is None:
+            exponent = 1
+        if exponent not in (None, 1, 2):
             raise ConfigurationError(f"Invalid exponent={exponent} for codec thc: expected 1 or 2.")
         if block not in _BLOCKS:
             raise ConfigurationError(
@@ -120,6 +123,7 @@ class WidthTHC(THC):
         self.traits = replace(
             self.traits,
             unbiased=False,
+            follows_optimizer=exponent is None,
             max_nmse=self.traits.max_nmse if self._flat else 1.0,
             depends_on_past_sums=True,
         )
@@ -144,17 +148,18 @@ class WidthTHC(THC):
 
     @property
     def _own_norms(self) -> int:
-        """Number of words of the first round for the norm of each worker, for an ``error``."""
-        return 0 if self.error is None else self.workers
+        """Number of words of the first round for the norm of each worker, for an ``error``; and for the optimizer."""
+        return 0 if self.error is None else self.workers + (self.exponent is None)
 
     def widths(
-        self, norms: Vector, coarse: Vector, full: int, energy: float | None = None
+        self, norms: Vector, coarse: Vector, full: int, energy: float | None = None, *, adaptive: bool = False
     ) -> tuple[NDArray[np.intp] | None, float]:
         """Return the number of the width of each block, from the largest norms of all workers; None for the flat plan.
 
         Number 0 is a block that is not sent. ``coarse``: the norms of blocks of 4,096. ``full``: number of whole
         blocks; the budget is theirs. ``energy``: mean squared norm of the workers; by default that of the ``norms``.
-        The second value is the expected squared error, in the unit of the energy.
+        The second value is the expected squared error, in the unit of the energy. ``adaptive``: a worker has an
+        adaptive optimizer.
         """
         ladder, flat = self._ladder, self._flat
         equal = 0.0 if flat is None else Ladder((flat,)).expected(coarse, np.zeros(coarse.size, np.intp))
@@ -166,7 +171,8 @@ class WidthTHC(THC):
         wide = norms.astype(np.float64)
         total = float(np.add.accumulate(wide * wide)[-1])
         wanted = (self.error or 0) * (total if energy is None else energy)
-        plan = ladder.plan(norms, self.exponent, budget, wanted / total if total else 0)
+        exponent = self.exponent or (1 if adaptive else 2)
+        plan = ladder.plan(norms, exponent, budget, wanted / total if total else 0)
         expected = ladder.expected(norms, plan)
         if flat is not None:
             if self.error is not None and equal <= wanted:
@@ -181,7 +187,8 @@ class WidthTHC(THC):
         """See :meth:`lanesum.codecs.base.Codec.all_reduce`.
 
         A round ``norm`` with the norms of all blocks and of blocks of 4,096, then a round for each width, in a group.
-        For an ``error`` it has the norm of each worker, too, in a word of its own.
+        For an ``error`` it has the norm of each worker, too, in a word of its own. Without an ``exponent`` a last word
+        is 1 if a worker has an adaptive optimizer.
         """
         on_device = is_tensor(x)
         x = x if on_device else checked_vector(x, context, self.workers)
@@ -195,12 +202,14 @@ class WidthTHC(THC):
         norms = cast(Backend, first._backend(x, context)).norms() if on_device else norms_of(x, self.fine, context)
         own_norms = np.zeros(self._own_norms, np.float32)
         own_norms[context.worker : context.worker + 1] = _norm_of(norms)
+        own_norms[context.workers :] = context.adaptive
         words = np.concatenate((norms, coarse, own_norms)).view(np.uint32)
         peaks = checked_peaks((yield Round(LaneOp.MAX, words, label="norm")), RoundShape(LaneOp.MAX, words.size))
         peaks, coarse_peaks, all_norms = np.split(peaks, (norms.size, norms.size + coarse.size))
-        squares = all_norms.astype(np.float64) ** 2
+        squares = all_norms[: context.workers].astype(np.float64) ** 2
         energy = float(np.add.accumulate(squares)[-1]) / context.workers if squares.size else None
-        widths, expected = self.widths(peaks, coarse_peaks, size // self.fine, energy)
+        adaptive = bool(all_norms[context.workers :].any())
+        widths, expected = self.widths(peaks, coarse_peaks, size // self.fine, energy, adaptive=adaptive)
 
         def told(result: Result) -> Result:
             """Return the result with its errors."""

@@ -54,6 +54,23 @@ def test_plan_for_error_reaches_it_with_fewest_steps(error: float) -> None:
     assert LADDER.expected(norms, fewer) > error * energy
 
 
+def relative_error(norms: np.ndarray, plan: np.ndarray) -> float:
+    """Return the error of the blocks in units of their own energy, weighted by their norms."""
+    errors = np.array([one.error for one in LADDER.widths])[plan]
+    return float(np.average(errors, weights=norms.astype(np.float64)))
+
+
+@pytest.mark.parametrize("error", [0.04, 0.01, 0.001])
+def test_exponent_of_one_bounds_relative_error(error: float) -> None:
+    """Blocks of little energy have a bound of their own, which the error of the whole vector does not give."""
+    norms = np.random.default_rng(1).lognormal(sigma=2, size=200).astype(np.float32)
+    plans = [LADDER.plan(norms, exponent, None, error) for exponent in (1, 2)]
+    assert relative_error(norms, plans[0]) <= 2 * error < relative_error(norms, plans[1])
+    assert LADDER.expected(norms, plans[0]) <= error * float(np.sum(norms.astype(np.float64) ** 2))
+    fewer = LADDER.plan(norms, 1, LADDER.cost(plans[0]) - 11, 0)
+    assert relative_error(norms, fewer) > 2 * error
+
+
 @pytest.mark.parametrize("largest", [1e-45, 1.0, 3.4e38])
 def test_norms_at_ends_of_float32_have_plan(largest: float) -> None:
     one = np.zeros(50, np.float32)

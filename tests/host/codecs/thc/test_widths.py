@@ -15,6 +15,7 @@ import pytest
 
 from lanesum import codecs
 from lanesum.codecs import THC, CodecContext, CodecError, ErrorFeedback, UnencodableError
+from lanesum.codecs.base import Aggregate
 from lanesum.codecs.thc import WidthTHC, widths
 from lanesum.codecs.thc.backend import HostBackend
 from lanesum.codecs.thc.codec import DigitTHC
@@ -151,6 +152,38 @@ def test_error_asked_for_is_kept_by_gradients(task: str, workers: int) -> None:
             assert result.max_error is not None and result.estimated_error is not None
             assert measured <= result.estimated_error * 1.25 and result.max_error <= error
             assert {one.max_error for one in found.results} == {result.max_error}
+
+
+def test_adaptive_optimizer_bounds_error_of_small_blocks() -> None:
+    """The mean of small gradients counts as much as that of large ones, where an optimizer divides by their size."""
+    vectors = structured(4)
+    mean = np.mean(vectors, axis=0, dtype=np.float64).reshape(-1, 1024)
+    relative = {}
+    for adaptive in (False, True):
+        found = simulate(codecs.get("thc", workers=4, error=0.01), vectors, adaptive=adaptive)
+        same = simulate(codecs.get("thc", workers=4, error=0.01, exponent=2 - adaptive), vectors)
+        assert np.array_equal(found.values, same.values)
+        errors = np.sum((found.values.reshape(mean.shape) - mean) ** 2, axis=1) / np.sum(mean**2, axis=1)
+        relative[adaptive] = np.average(errors, weights=np.linalg.norm(mean, axis=1))
+    assert relative[True] < 0.02 < 3 * relative[True] < relative[False]
+
+
+def test_one_adaptive_worker_decides_for_all() -> None:
+    vectors = structured(2)
+
+    def shapes(*adaptive: bool) -> list[list[tuple[LaneOp, int]]]:
+        contexts = [CodecContext(workers=2, worker=number, adaptive=one) for number, one in enumerate(adaptive)]
+        steps = [
+            codecs.get("thc", workers=2, error=0.01).all_reduce(vector, context)
+            for vector, context in zip(vectors, contexts, strict=True)
+        ]
+        first: Any = [next(step) for step in steps]
+        peaks = np.maximum(first[0].words, first[1].words)
+        groups: Any = [step.send(Aggregate(peaks.copy(), 2, True)) for step in steps]
+        return [[(one.op, one.words.size) for one in group.rounds] for group in groups]
+
+    both = shapes(True, True)
+    assert shapes(False, True) == shapes(True, False) == both != shapes(False, False)
 
 
 def test_error_feedback_sends_blocks_of_no_bits_later() -> None:
