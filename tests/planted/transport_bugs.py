@@ -45,13 +45,13 @@ TRANSPORT = (
         ("results of foreign workers are accepted", "if any(workers & ~members for", "if any(workers & ~workers for"),
         (
             "trailing bytes of a partial result are ignored",
-            "extra_bytes != (self._trailer",
-            "extra_bytes < (self._trailer",
+            "if trailer_at != self._result_bytes and",
+            "if trailer_at < self._result_bytes and",
         ),
         (
             "a complete result with a trailer is accepted",
-            "if named and extra_bytes == 0 else None",
-            "if named else None",
+            "has_trailer = self._two_levels and header.flags & _PARTIAL",
+            "has_trailer = self._two_levels and len(datagram) > self._result_bytes",
         ),
     ),
     *bugs(

@@ -109,7 +109,8 @@ class _Drawing:
         )
         scenario = self._with_servers(scenario) if rng.random() < 0.3 else scenario
         scenario = self._with_later_operations(scenario) if rng.random() < 0.3 else scenario
-        return self._with_rounds_in_flight(scenario) if rng.random() < 0.5 else scenario
+        scenario = self._with_rounds_in_flight(scenario) if rng.random() < 0.5 else scenario
+        return self._with_scattered_rounds(scenario) if rng.random() < 0.4 else scenario
 
     def with_check_words(self, scenario: Scenario) -> Scenario:
         """Certify all rounds, and let bits flip. The packets are as many, with more words."""
@@ -190,6 +191,23 @@ class _Drawing:
             )
 
         lines = tuple(replace(line, jobs=tuple(keen(job) for job in line.jobs)) for line in scenario.lines)
+        return replace(scenario, lines=lines)
+
+    def _with_scattered_rounds(self, scenario: Scenario) -> Scenario:
+        """Scatter some rounds of jobs without a mismatch: about as many chunks, and at least one for each worker."""
+
+        def scattered(one: RoundPlan, workers: int) -> RoundPlan:
+            group = one.op.shape.uplink_words_per_group
+            return RoundPlan(one.op, -(-one.words // (workers * group)) * group, scattered=True)
+
+        def some(job: JobPlan) -> JobPlan:
+            rounds = [
+                scattered(one, len(job.workers)) if self._rng.random() < 0.6 and not job.mismatch else one
+                for one in job.rounds
+            ]
+            return replace(job, rounds=tuple(rounds))
+
+        lines = tuple(replace(line, jobs=tuple(some(job) for job in line.jobs)) for line in scenario.lines)
         return replace(scenario, lines=lines)
 
     def _draw_homes(self) -> list[int]:

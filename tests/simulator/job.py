@@ -62,7 +62,7 @@ class JobRun:
         self.lost = 0  # workers that were killed, or whose result was evicted
         self.is_shared = any(job.role & Role.SHARED for job in placement.switches.values())
         self.flipped: set[int] = set()
-        self._results: dict[int, tuple[int, bytes]] = {}  # position -> contributors and words
+        self._results: dict[int, tuple[int, bytes]] = {}  # position -> contributors, and words once a worker has them
 
     def __str__(self) -> str:
         return f"job {self.plan.job} (tag {self.plan.tag:#x})"
@@ -86,9 +86,11 @@ class JobRun:
                 raise Violation(Invariant.ALIASING, detail)
 
     def accept(self, worker: int, position: int, workers: int, words: bytes) -> None:
-        """Note that a worker accepts a result; all workers must accept the same."""
+        """Note that a worker accepts a result; all must accept the same, but for the words of a header-only one."""
         first = self._results.setdefault(position, (workers, words))
-        if first != (workers, words):
+        if not first[1] and first[0] == workers:
+            first = self._results[position] = workers, words
+        if first != (workers, words or first[1]):
             detail = (
                 f"worker {worker} takes a result of position {position} over workers {workers:#x}, another one took "
                 f"one over {first[0]:#x}"
@@ -96,12 +98,13 @@ class JobRun:
             raise Violation(Invariant.AGREEMENT, detail)
         self.accepted[worker].add(position)
 
-    def result(self, number: int) -> tuple[bytes, list[int]]:
-        """Return the accepted words of a round without padding, and the contributors of each chunk."""
+    def result(self, number: int, worker: int) -> tuple[bytes, list[int]]:
+        """Return the accepted words that a worker needs of a round, without padding, and all chunks' contributors."""
         truth = self.truth
         begin = truth.starts[number]
-        taken = [self._results[position] for position in range(begin, begin + truth.chunks(number))]
-        return truth.cut(number, b"".join(words for _, words in taken)), [workers for workers, _ in taken]
+        positions = range(begin, begin + truth.chunks(number))
+        words = b"".join(self._results[at][1] for at in positions if truth.owner(at) in (None, worker))
+        return truth.cut(number, words), [self._results[at][0] for at in positions]
 
     # Packets of aggregation points.
 
@@ -153,7 +156,10 @@ class JobRun:
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names impossible contributors")
         if workers != self.truth.all_workers and (node != SERVER or workers.bit_count() < (self.plan.quorum or 99)):
             raise Violation(Invariant.EXACTNESS, f"{node} sends a result over workers {workers:#x} only: {seen}")
-        if position not in self.flipped and self.words_of(datagram) != self.truth.combined(position, workers):
+        if self.is_header_only(datagram, seen):
+            if node != SERVER or self.truth.owner(position) is None:
+                raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, without the words that are needed")
+        elif position not in self.flipped and self.words_of(datagram) != self.truth.combined(position, workers):
             raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, which is not the combination over {workers:#x}")
         if node == SERVER:
             decided = self.decided[self._server_of(position)]
@@ -215,9 +221,10 @@ class JobRun:
         racks = self.placement.racks
         if not seen.flags & PARTIAL:
             return truth.all_workers if seen.racks == (1 << len(racks)) - 1 and not seen.workers else None
-        if len(datagram) != HEADER_BYTES + 4 * (truth.accumulator_words + len(racks)):
+        trailer_at = len(datagram) - 4 * len(racks)
+        if trailer_at not in (HEADER_BYTES, HEADER_BYTES + 4 * truth.accumulator_words):
             return None
-        bitmaps = struct.unpack_from(f">{len(racks)}I", datagram, HEADER_BYTES + 4 * truth.accumulator_words)
+        bitmaps = struct.unpack_from(f">{len(racks)}I", datagram, trailer_at)
         workers = 0
         for rack, bitmap in enumerate(bitmaps):
             found = _union(tuple(1 << worker for worker in racks[rack]), bitmap)
@@ -250,6 +257,14 @@ class JobRun:
                 sum(1 << worker for worker in racks[one]) for one in range(len(racks)) if seen.workers >> one & 1
             )
         return sum(1 << worker for bit, worker in enumerate(racks[rack]) if seen.workers >> bit & 1)
+
+    def trailer_bytes(self, seen: Seen) -> int:
+        """Return the length of the bitmaps at the end of a result."""
+        return 4 * len(self.placement.racks) if seen.flags & PARTIAL and self.placement.places else 0
+
+    def is_header_only(self, datagram: bytes, seen: Seen) -> bool:
+        """Return True if a result has no accumulator words."""
+        return len(datagram) == HEADER_BYTES + self.trailer_bytes(seen)
 
     def words_of(self, datagram: bytes) -> bytes:
         """Return the words of a result."""

@@ -44,8 +44,14 @@ class WorkerPlan:
 
 @dataclass(frozen=True, slots=True)
 class RoundPlan:
+    """A round of ``words`` uplink words, any number of the operation's groups.
+
+    ``scattered``: the words are those of each worker's shard.
+    """
+
     op: LaneOp
-    words: int  # uplink words, any number of the operation's groups
+    words: int
+    scattered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +227,7 @@ class Scenario:
 
 
 def _job(data: dict[str, Any]) -> JobPlan:
-    rounds = tuple(RoundPlan(LaneOp(one["op"]), one["words"]) for one in data["rounds"])
+    rounds = tuple(RoundPlan(LaneOp(one["op"]), one["words"], one.get("scattered", False)) for one in data["rounds"])
     workers = tuple(
         WorkerPlan(**{**one, "pauses": tuple((begin, length) for begin, length in one["pauses"])})
         for one in data["workers"]

@@ -95,7 +95,11 @@ def downward(stray: Stray, run: JobRun) -> bytes:
     )
     if stray.kind == "false_upper":
         header = header._replace(flags=UPPER)
-    return _changed(stray.kind.removeprefix("down_"), stray.value, header)
+    kind = stray.kind.removeprefix("down_")
+    position = run.truth.position(header.epoch, header.chunk)
+    if kind == "empty" and position is not None and run.truth.owner(position) not in (None, stray.worker):
+        kind = "short"  # a worker that does not own the chunk accepts a header alone
+    return _changed(kind, stray.value, header)
 
 
 def _too_few(stray: Stray, run: JobRun) -> bytes:

@@ -108,12 +108,13 @@ def test_server_ghost_knows_what_a_quorum_has_forgotten() -> None:
     for position in range(2 * SLOTS + 1):
         seen = header._replace(chunk=position, shadow_slot=shadow_slot(position, SLOTS))
         result = answer(RESULT, position, 1, PARTIAL, 2)
-        ghost.check(run, 0, seen, ["claim_and_complete"], [(worker, result, result.pack()) for worker in range(3)])
+        full = result.pack() + bytes(8)
+        ghost.check(run, 0, seen, ["claim_and_complete"], [(worker, result, full) for worker in range(3)])
     gone = answer(PENDING, 0, 0, GONE, 0)
     ghost.check(run, 1, header, ["report_gone"], [(1, gone, gone.pack())])
     kept = answer(RESULT, 1, 1, PARTIAL, 2)
     ghost.forget()
-    ghost.check(run, 1, header._replace(chunk=1, shadow_slot=1), ["replay"], [(1, kept, kept.pack())])
+    ghost.check(run, 1, header._replace(chunk=1, shadow_slot=1), ["replay"], [(1, kept, kept.pack() + bytes(8))])
 
 
 def test_check_wrong_result_is_a_violation() -> None:

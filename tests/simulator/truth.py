@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lanesum.protocol.lanes import Combine, LaneOp
-from lanesum.protocol.spec import CERTIFIED
+from lanesum.protocol.spec import CERTIFIED, SCATTERED
 from lanesum.transport.certification import Certification
 from lanesum.transport.ticket import JobTicket
 from tests.simulator.scenario import JobPlan
@@ -108,8 +108,17 @@ class JobTruth:
         return (self.plan.first_epoch + number) % EPOCHS
 
     def chunks(self, number: int) -> int:
-        """Return the number of packets of a round; an empty round has one."""
-        return max(1, -(-self.plan.rounds[number].words // self.packet_words[number]))
+        """Return the number of packets of a round; an empty round, or an empty shard, has one."""
+        return self.shards(number) * max(1, -(-self.plan.rounds[number].words // self.packet_words[number]))
+
+    def shards(self, number: int) -> int:
+        """Return the number of shards of a round."""
+        return self.workers if self.plan.rounds[number].scattered else 1
+
+    def owner(self, position: int) -> int | None:
+        """Return the worker that alone needs the sum of a chunk; None if all do."""
+        number = self.round_of[position]
+        return (position - self.starts[number]) % self.workers if self.plan.rounds[number].scattered else None
 
     def wire_words(self, number: int) -> int:
         """Return the uplink words of a packet of a round, with check words."""
@@ -117,7 +126,9 @@ class JobTruth:
 
     def wire_size(self, number: int) -> int:
         """Return the size of a round as contributions have it."""
-        return self.plan.rounds[number].words | CERTIFIED * bool(self._certifications)
+        words = self.plan.rounds[number].words * self.shards(number)
+        marks = CERTIFIED * bool(self._certifications) | SCATTERED * self.plan.rounds[number].scattered
+        return words | marks
 
     def position(self, epoch: int, chunk: int) -> int | None:
         """Return the position of a chunk; None if the job has no such chunk."""
@@ -130,7 +141,7 @@ class JobTruth:
         """Return the uplink words of a worker in a round, without padding."""
         words = self._uplink.get((worker, number))
         if words is None:
-            words = random_words(self.plan.rounds[number].words, *self._key, worker, number)
+            words = random_words(self.plan.rounds[number].words * self.shards(number), *self._key, worker, number)
             self._uplink[worker, number] = words
         return words
 
@@ -139,17 +150,21 @@ class JobTruth:
         number = self.round_of[position]
         if self._certifications:
             return self._checked_packets(worker, number)[position - self.starts[number]]
-        size = self.packet_words[number]
-        begin = (position - self.starts[number]) * size
-        words = self.uplink(worker, number)[begin : begin + size]
+        return self._data_packet(worker, number, position - self.starts[number])
+
+    def _data_packet(self, worker: int, number: int, chunk: int) -> list[int]:
+        """Return the uplink words of data of one packet, with padding."""
+        size, shard_words = self.packet_words[number], self.plan.rounds[number].words
+        turn, shard = divmod(chunk, self.shards(number))
+        begin, end = shard * shard_words, (shard + 1) * shard_words
+        words = self.uplink(worker, number)[begin + turn * size : min(end, begin + (turn + 1) * size)]
         return words + [0] * (size - len(words))
 
     def _checked_packets(self, worker: int, number: int) -> list[list[int]]:
         packets = self._checked.get((worker, number))
         if packets is None:
-            words = np.zeros((self.chunks(number), self.packet_words[number]), np.uint32)
-            uplink = self.uplink(worker, number)
-            words.reshape(-1)[: len(uplink)] = uplink
+            chunks = range(self.chunks(number))
+            words = np.array([self._data_packet(worker, number, chunk) for chunk in chunks], np.uint32)
             certification = self._certifications[worker]
             op = self.plan.rounds[number].op
             packets = certification.uplink_packets(op, words, self.epoch(number)).tolist()
@@ -176,6 +191,6 @@ class JobTruth:
         return payload
 
     def cut(self, number: int, payload: bytes) -> bytes:
-        """Return the words of all packets of a round without the padding."""
+        """Return the words of all packets of a round, or of a shard of it, without the padding."""
         one = self.plan.rounds[number]
         return payload[: 4 * one.op.shape.accumulator_words(one.words)]

@@ -89,6 +89,8 @@ class CodecContext:
         parts: parameters of the vector, one after the other; empty where they are unknown.
         adaptive: the vector is a gradient, and its optimizer divides by the size of past ones, as Adam does; or it is
             not known yet. So a relative error counts about as much in a small value as in a large one.
+        scattered: a reduce-scatter: the vector is equal shards, one for each worker in the order of their numbers, and
+            the values of the result are those of this worker's shard. The residual is of the whole vector.
         error_feedback: vector that a codec with the trait ``adds_error_feedback`` adds first, of the same length and
             device; None for zeros. The codec must not change it.
     """
@@ -106,6 +108,7 @@ class CodecContext:
     not_finite: bool = False
     parts: tuple[Part, ...] = ()
     adaptive: bool = False
+    scattered: bool = False
     error_feedback: Any = None
 
     def __post_init__(self) -> None:
@@ -204,6 +207,8 @@ class Round:
         last: returns True as soon as the codec yields no round after this one, or after its group. The next all-reduce
             may start its rounds then. The value stays True, and becomes True on all workers.
         divisible: has ``pieces`` on the workers that support them.
+        scattered: the words are equal shards, one for each worker, and the aggregate is that of this worker's shard.
+            Only without a quorum, without ``pieces``, and not as the first round.
     """
 
     op: LaneOp
@@ -213,6 +218,7 @@ class Round:
     pieces: RoundPieces | None = None
     last: Callable[[], bool] = never
     divisible: bool = False
+    scattered: bool = False
 
     @property
     def result_words(self) -> int:

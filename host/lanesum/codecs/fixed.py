@@ -13,6 +13,7 @@ That requires no scale and one round trip instead of two.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -41,6 +42,7 @@ from lanesum.codecs.kernels.interface import BlockUnits
 from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.norms import non_negative
 from lanesum.codecs.registry import register
+from lanesum.codecs.shards import Shards, own_shard, scattered_round
 from lanesum.codecs.traits import FLOAT32_NMSE, CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -73,7 +75,7 @@ class FixedPoint:
 
     name = "fixed"
     code_table: NDArray[np.uint8] | None = None
-    traits = CodecTraits(nearly_exact=True, max_nmse=FLOAT32_NMSE)
+    traits = CodecTraits(nearly_exact=True, scatters=True, max_nmse=FLOAT32_NMSE)
     #: Gathered vectors may have NaN and infinities.
     sums_not_finite = False
 
@@ -124,13 +126,21 @@ class FixedPoint:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
         if context.complete and self.gathers(vector.size):
             result: Result = yield from self._gather(vector, context)
-            return result
+            return own_shard(result, context) if context.scattered else result
+        shards = Shards.of(vector.size, self.block, context)
+        if shards is None and context.scattered:
+            return own_shard((yield from self._sum(vector, replace(context, scattered=False), None)), context)
+        return (yield from self._sum(vector, context, shards))
+
+    def _sum(self, given: Vector, context: CodecContext, shards: Shards | None) -> Steps:
+        """Sum integers; with ``shards``, those of this worker's shard."""
+        vector = given if shards is None else shards.pad(given)
         scale_shape, value_shape = self._scaled(vector.size)
 
         magnitudes = np.empty(scale_shape.words, dtype=np.uint32)
         kernels().magnitudes(vector, self.block, magnitudes)
         if not np.isfinite(magnitudes.view(np.float32)).all():
-            refuse_not_finite(vector, context)
+            refuse_not_finite(given, context)
         if context.not_finite:
             magnitudes[:] = INFINITY_BITS
         reply = yield Round(LaneOp.MAX, magnitudes, label="scale")
@@ -157,6 +167,14 @@ class FixedPoint:
         pieces = RoundPieces(encode, decode, [of.stop for of, _ in parts], LaneOp.ADD32.shape)
         residual = Deferred(partial(_residual, vector, integers, units)) if context.keep_residual else None
         words = integers.view(np.uint32)
+        if shards is not None:
+            pieces.encode_all()
+            reply = yield scattered_round(LaneOp.ADD32, words, "values", residual)
+            own = shards.own_blocks(self.block)
+            sums = checked_words(reply, RoundShape(LaneOp.ADD32, shards.padded)).view(np.int32)
+            values = np.empty(shards.padded, np.float32)
+            kernels().from_integers(sums, units.part(own.start, own.stop), context.divisor, None, values)
+            return Result(values[: shards.size], None if residual is None else shards.unpad(residual()))
         reply = yield round_in_pieces(context, LaneOp.ADD32, words, "values", pieces, residual, always)
         sums = checked_words(reply, value_shape).view(np.int32)
 

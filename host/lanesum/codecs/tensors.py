@@ -12,6 +12,7 @@ import torch
 
 from lanesum.codecs.base import Codec, CodecContext, CodecError, Result, Steps, Vector
 from lanesum.codecs.checks import refuse_more_workers
+from lanesum.codecs.shards import steps_of
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import Staging, StreamEvent, mode, needs_staging, staging_for
 
@@ -77,12 +78,12 @@ def make_steps(
         is complete once the tensor is computed, for which the first step waits, and the staging of the device.
     """
     if not needs_staging(tensor.device):
-        return _steps_of_host(codec.all_reduce(tensor.numpy(), context)), None, None
+        return _steps_of_host(steps_of(codec, tensor.numpy(), context)), None, None
     staging = staging_for(tensor.device)
     computed = staging.record_event()
     staging.wait_event(computed, tensor, *(() if context.error_feedback is None else (context.error_feedback,)))
     if codec_accepts(codec, tensor.device):
-        return codec.all_reduce(cast(Any, tensor), context), computed, staging
+        return steps_of(codec, cast(Any, tensor), context), computed, staging
     # The copy itself is short, so the first step may wait for it.
     return copy_and_make_steps(codec, tensor, context), computed, staging
 
@@ -118,7 +119,7 @@ def _steps_of_copy(
     codec: Codec, pinned: torch.Tensor, copied: StreamEvent, context: CodecContext, staging: Staging
 ) -> Steps:
     copied.synchronize()
-    result = yield from codec.all_reduce(pinned.numpy(), context)
+    result = yield from steps_of(codec, pinned.numpy(), context)
     with staging.stream():
         return _map_vectors(result, staging.copy_to_device)
 

@@ -30,6 +30,8 @@ class CodecTraits:
         accepts_device_tensors: ``all_reduce`` accepts PyTorch tensors of a device, and returns tensors of that device.
             The codec launches its kernels in the stream of ``lanesum.gpu.staging``.
         adds_error_feedback: the codec adds ``CodecContext.error_feedback`` to a tensor of a device itself.
+        scatters: ``all_reduce`` reads ``CodecContext.scattered``. Other codecs sum the whole vector, of which the
+            session returns the shard of this worker.
         stateful: the codec is a :class:`lanesum.codecs.base.StatefulCodec`. Checkpoints hold its state.
         max_nmse: upper bound of the normalized mean squared error of one all-reduce without error feedback, for vectors
             of many standard normal values: squared norm of the mean's error over the mean of the workers' squared
@@ -45,6 +47,7 @@ class CodecTraits:
     follows_optimizer: bool = False
     accepts_device_tensors: bool = False
     adds_error_feedback: bool = False
+    scatters: bool = False
     stateful: bool = False
     max_nmse: float = 1.0
 

@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 
 from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import HEADER, HEADER_BITS, HEADER_BYTES, MAX_SLOTS, VERSION, WORD_BYTES, Kind
+from lanesum.protocol.spec import (
+    HEADER,
+    HEADER_BITS,
+    HEADER_BYTES,
+    MAX_SLOTS,
+    SCATTERED,
+    VERSION,
+    WORD_BYTES,
+    Kind,
+)
 
 
 class PacketError(LanesumError):
@@ -126,6 +135,11 @@ _SLOT_AT = sum(field.bits for field in HEADER[: [field.name for field in HEADER]
 def server_of(datagram: bytes | memoryview, servers: int) -> int:
     """Return the index of the server, out of ``servers``, that has the slot of a contribution."""
     return (datagram[_SLOT_AT] << 8 | datagram[_SLOT_AT + 1]) % MAX_SLOTS % servers
+
+
+def owner_of(chunk: int, round_size: int, workers: int) -> int | None:
+    """Return the worker that needs the sum of a chunk, by number; None if all of ``workers`` do."""
+    return chunk % workers if round_size & SCATTERED else None
 
 
 @functools.cache

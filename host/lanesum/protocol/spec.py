@@ -32,6 +32,9 @@ NONCE_WORDS = 2  # words of each worker's random number in the opening
 
 # Bit of the round size in contributions to a certified round, so that only workers with check words share a round.
 CERTIFIED = 1 << 31
+# Bit of the round size in contributions to a scattered round: the sum of chunk ``c`` is for worker ``c mod workers``.
+SCATTERED = 1 << 30
+MAX_ROUND_WORDS = SCATTERED - 1
 
 # Accumulator words in one packet. A P4 program is compiled for one value; the controller gives it to each job.
 DEFAULT_ACCUMULATOR_WORDS = 64

@@ -9,7 +9,7 @@ import numpy as np
 from lanesum.aggregation.combine import Words
 from lanesum.aggregation.slots import Owner
 from lanesum.protocol.packet import Header, Packet
-from lanesum.protocol.spec import HEADER_BYTES, OPENING, Flag, Kind
+from lanesum.protocol.spec import HEADER_BYTES, OPENING, WORD_BYTES, Flag, Kind
 from lanesum.server.jobs import MemberIndex
 from lanesum.server.member_table import MemberTable
 
@@ -60,6 +60,13 @@ def with_flags(datagram: bytes, flags: int) -> bytes:
     header = Header.unpack(datagram)
     header.flags |= flags
     return header.pack() + datagram[HEADER_BYTES:]
+
+
+def header_only(result: bytes, accumulator_words: int) -> bytes:
+    """Return a result without its accumulator words: its chunk is complete, and the sum went to its owner."""
+    header = Header.unpack(result)
+    header.words -= accumulator_words
+    return header.pack() + result[HEADER_BYTES + accumulator_words * WORD_BYTES :]
 
 
 def pending(members: MemberTable, asked: Header, owner: Owner, workers: int, receiver: int) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from lanesum._internal.udp_socket import Address
 from lanesum.aggregation.combine import expand
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.packet import Header, Packet
+from lanesum.protocol.packet import Header, Packet, owner_of
 from lanesum.protocol.spec import NONCE_WORDS, OPENING, Flag
 from lanesum.server import answers
 from lanesum.server.jobs import MemberIndex, ServerJob
@@ -102,10 +102,10 @@ class ServedJob:
             header, workers, words, flags=flags, single_workers=not self.job.on_switches
         )
         if decision in _COMPLETE:
-            return decision, self._to(self._members.all_workers, self._complete(header, entry))
+            return decision, self._results_to(self._members.all_workers, header, self._complete(header, entry))
         if decision is ServerDecision.REPLAY and entry.result is not None:
             replay = answers.with_flags(entry.result, Flag.RETRANSMISSION | flags & Flag.ECN)  # INV-2: the same words
-            return decision, self._to(self._contributors(header, member, workers), replay)
+            return decision, self._results_to(self._contributors(header, member, workers), header, replay)
         if decision in _INCOMPLETE:
             return decision, self._pending(header, entry, member)
         if decision is ServerDecision.REPORT_CONFLICT:
@@ -157,7 +157,7 @@ class ServedJob:
             conflict = answers.conflict(header, cached.owner, member)
             return ServerDecision.REPORT_CONFLICT, self._to(self._members.all_workers, conflict)
         replay = answers.with_flags(cached.datagram, header.flags & Flag.RETRANSMISSION)
-        return ServerDecision.REPLAY, self._to(self._contributors(header, member, workers), replay)
+        return ServerDecision.REPLAY, self._results_to(self._contributors(header, member, workers), header, replay)
 
     def _complete(self, header: Header, entry: ServerEntry) -> bytes:
         sums = entry.partial_sums
@@ -175,6 +175,15 @@ class ServedJob:
     def _contributors(header: Header, member: MemberIndex, workers: int) -> int:
         """Return the receivers of a replay: an aggregate is answered to all workers in it."""
         return workers if header.flags & Flag.UPPER else 1 << member.worker
+
+    def _results_to(self, workers: int, asked: Header, result: bytes) -> Datagrams:
+        """Return a result for each of ``workers``: header-only for those that do not own the chunk."""
+        owner = owner_of(asked.chunk, asked.racks, len(self._members.addresses))
+        if owner is None:
+            return self._to(workers, result)
+        brief = answers.header_only(result, self.job.accumulator_words)
+        addresses = self._members.addresses
+        return [(addresses[worker], result if worker == owner else brief) for worker in set_bits(workers)]
 
     def _to(self, workers: int, datagram: bytes) -> Datagrams:
         return [(self._members.addresses[worker], datagram) for worker in set_bits(workers)]

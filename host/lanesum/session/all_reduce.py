@@ -26,6 +26,7 @@ from lanesum.codecs.base import (
     UnencodableError,
     is_tensor,
 )
+from lanesum.codecs.shards import own_shard, steps_of
 from lanesum.session.lengths import AppendedLengths, append_lengths
 from lanesum.transport import JobTicket
 from lanesum.transport.native_engine import AnyRoundState, NativeRoundState
@@ -164,7 +165,7 @@ class AllReduce(Generic[V]):
     for concurrent calls either. The attributes are for the driver.
 
     Attributes:
-        shape: of the vector as the caller passed it.
+        shape: of the result.
         steps: the codec's generator of rounds.
         ready: event that is complete once the vector is computed; None for a vector that exists already.
         staging: the device of the result; None for the host.
@@ -218,7 +219,7 @@ class AllReduce(Generic[V]):
         return self.driver.wait(self)
 
     def result(self) -> V:
-        """Wait for the sum or mean, and return it in the shape of the vector.
+        """Wait for the sum or mean, and return it in the shape of the vector; of a reduce-scatter, of a shard.
 
         Raises:
             LanesumError: the exceptions of :meth:`lanesum.session.Session.all_reduce`.
@@ -322,11 +323,12 @@ class AllReduce(Generic[V]):
 
             self.steps = make_steps(self.codec, zeros, self.context)[0]
         else:
-            self.steps = self.codec.all_reduce(zeros, self.context)
+            self.steps = steps_of(self.codec, zeros, self.context)
 
     def not_finite_result(self) -> Result:
         """Return NaN, the result of all workers if the vector of one is not finite."""
-        return Result(self._filled(math.nan), not_finite=True)
+        result = Result(self._filled(math.nan), not_finite=True)
+        return own_shard(result, self.context) if self.context.scattered else result
 
     def _filled(self, value: float) -> Any:
         if not is_tensor(self.vector):

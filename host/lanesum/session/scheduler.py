@@ -175,7 +175,7 @@ class AllReduceScheduler:
                 add_spans(begin, "lanesum::decode")
                 raise
             begin = add_spans(begin, "lanesum::encode")
-            if isinstance(made, RoundGroup) or made.pieces is not None or made.overlap is not None:
+            if isinstance(made, RoundGroup) or made.pieces is not None or made.overlap is not None or made.scattered:
                 return made
             if len(self._queue) > 1:  # an observer has submitted another one
                 return made
@@ -253,7 +253,9 @@ class AllReduceScheduler:
     def _start_round(self, all_reduce: AllReduce[Any], round_: Round) -> None:
         words, lengths = all_reduce.count_round(round_, self._ticket)
         with self.phases.send:
-            flight = self._transport.begin_round(round_.op, words, withheld=round_.pieces is not None)
+            flight = self._transport.begin_round(
+                round_.op, words, withheld=round_.pieces is not None, scattered=round_.scattered
+            )
         if round_.pieces is not None:
             cast(NativeRoundState, flight).await_words(round_.pieces.needed)
         all_reduce.started.append(StartedRound(round_, flight, round_.overlap, lengths, self.phases.send.begin))
@@ -334,6 +336,8 @@ class AllReduceScheduler:
         bitmaps = contributors()
         if lengths is not None:
             bitmaps = bitmaps[: max(1, -(-words.size // self._ticket.data_words(round_.op)))]
+        if round_.scattered:
+            bitmaps = bitmaps[self._ticket.worker :: self._ticket.workers]
         aggregate = make_aggregate(self._ticket, round_.op, words, bitmaps)
         if self._observer is not None:
             self._observer(ObservedRound(codec, round_, aggregate, bitmaps))

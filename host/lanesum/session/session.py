@@ -21,6 +21,7 @@ from lanesum.codecs.base import Codec, CodecContext, Part, is_tensor
 from lanesum.codecs.elementwise import ElementwiseFixed
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.registry import CodecSpec
+from lanesum.codecs.shards import steps_of
 from lanesum.errors import ConfigurationError
 from lanesum.keep_alive import KeepAlive
 from lanesum.session.all_reduce import AllReduce, SessionPhases, V
@@ -169,6 +170,32 @@ class Session(Closing):
         result = self._scheduler.run(self._make_all_reduce(given, codec, average, name))
         return cast(V, result.values.reshape(given.shape))
 
+    def reduce_scatter(
+        self, array: V, *, codec: CodecSpec | Codec | None = None, average: bool = False, name: str = ""
+    ) -> V:
+        """Sum (or average) ``array`` over all workers, and return the shard of this worker.
+
+        The first dimension is split into equal shards, one for each worker in the order of their numbers. With codecs
+        ``fixed`` and ``thc`` on the host, in jobs without a quorum, each sum is sent to the worker of its shard alone.
+        Otherwise, and for short shards, all workers get the whole sum, and the result is the same.
+
+        Args:
+            array, codec, average, name: as for ``all_reduce``.
+
+        Returns:
+            The shard, float32, with the bits that ``all_reduce`` of a vector with the same blocks has.
+
+        Raises:
+            ConfigurationError: the first dimension is not a multiple of the number of workers, or see ``all_reduce``.
+            LanesumError: the other exceptions of ``all_reduce``.
+        """
+        self.phases.step = self._num_all_reduces
+        return self.reduce_scatter_async(array, codec=codec, average=average, name=name).result()
+
+    def reduce_scatter_async(self, array: V, **options: Any) -> AllReduce[V]:
+        """Begin a reduce-scatter, and return it before it is done; ``options``: see ``all_reduce_async``."""
+        return self._submit(array, scattered=True, **options)
+
     def _can_gather(self, array: NDArray[Any]) -> bool:
         """Return True if the session's codec would gather all workers' values in one round and add them up."""
         flags = array.flags
@@ -216,15 +243,32 @@ class Session(Closing):
                 shares its memory where the codec does so, and ``array`` is a contiguous one of float32.
             adaptive: see :class:`lanesum.codecs.base.CodecContext`.
         """
+        return self._submit(
+            array,
+            codec=codec,
+            average=average,
+            name=name,
+            keep_residual=keep_residual,
+            parts=parts,
+            error_feedback=error_feedback,
+            description=description,
+            elementwise=elementwise,
+            in_place=in_place,
+            adaptive=adaptive,
+        )
+
+    def _submit(
+        self,
+        array: V,
+        *,
+        codec: CodecSpec | Codec | None = None,
+        description: str = "",
+        elementwise: bool = False,
+        **options: Any,
+    ) -> AllReduce[V]:
         if elementwise:
             codec = self._elementwise(self.codec if codec is None else self.resolve_codec(codec))
-        kept = {
-            "keep_residual": keep_residual,
-            "error_feedback": error_feedback,
-            "in_place": in_place,
-            "adaptive": adaptive,
-        }
-        all_reduce = self._make_all_reduce(array, codec, average, name, parts, **kept)
+        all_reduce = self._make_all_reduce(array, codec, **options)
         all_reduce.description = description
         self._scheduler.submit(all_reduce)
         return all_reduce
@@ -240,12 +284,14 @@ class Session(Closing):
         self,
         array: NDArray[Any] | torch.Tensor,
         codec: CodecSpec | Codec | None,
-        average: bool,
-        name: str,
+        average: bool = False,
+        name: str = "",
         parts: Sequence[Part] = (),
+        scattered: bool = False,
         **fields: Any,
     ) -> AllReduce[Any]:
-        """Return the next all-reduce of this session; ``fields``: others of its CodecContext."""
+        """Return the next all-reduce or reduce-scatter of this session; ``fields``: others of its CodecContext."""
+        shape = self._shard_shape(np.shape(array)) if scattered else np.shape(array)
         chosen = self.codec if codec is None else self.resolve_codec(codec)
         context = CodecContext(
             workers=self.ticket.workers,
@@ -257,6 +303,7 @@ class Session(Closing):
             parts=tuple(parts),
             complete=not self.ticket.quorum,
             in_pieces=self._transport.supports_withheld,
+            scattered=scattered,
             **fields,
         )
         names = (name, *[part.key for part in parts])
@@ -269,14 +316,24 @@ class Session(Closing):
             self._num_all_reduces += 1
             steps, ready, staging = tensors.make_steps(chosen, tensor, context)
             return AllReduce(
-                self._scheduler, array.shape, chosen, tensor, context, steps, tensor.numel(), names, ready, staging
+                self._scheduler, shape, chosen, tensor, context, steps, tensor.numel(), names, ready, staging
             )
         vector = _flat(np.asarray(array))
         if context.error_feedback is not None:
             raise _refuse_error_feedback(chosen)
         self._num_all_reduces += 1
-        steps = chosen.all_reduce(vector, context)
-        return AllReduce(self._scheduler, np.shape(array), chosen, vector, context, steps, vector.size, names)
+        steps = steps_of(chosen, vector, context)
+        return AllReduce(self._scheduler, shape, chosen, vector, context, steps, vector.size, names)
+
+    def _shard_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of a shard of an array of ``shape``."""
+        workers = self.ticket.workers
+        if not shape or shape[0] % workers:
+            raise ConfigurationError(
+                f"Cannot split an array of shape {tuple(shape)} into equal shards for {workers} workers.",
+                "Pad its first dimension to a multiple of the number of workers.",
+            )
+        return (shape[0] // workers, *shape[1:])
 
     def wake(self) -> None:
         """Interrupt ``AllReduce.wait``, or the next call of it; the only method that any thread may call."""

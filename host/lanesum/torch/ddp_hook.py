@@ -52,6 +52,7 @@ def attach(model: torch.nn.Module, *, replicas: DeviceMesh | None = None, **opti
         model: a DistributedDataParallel, which may be compiled, or a model that ``fully_shard`` (FSDP2) has sharded.
             A DistributedDataParallel over a sub-group has a job of its own.
         replicas: for FSDP2, the dimension of the mesh whose ranks have the same shard; each shard has a job of its own.
+            Without replicas, the ranks that share the model are one job, which reduce-scatters the gradients.
         options: arguments of :meth:`State.join`, for example ``codec``.
 
     Returns:
@@ -59,8 +60,8 @@ def attach(model: torch.nn.Module, *, replicas: DeviceMesh | None = None, **opti
 
     Raises:
         ConfigurationError: the model is no DistributedDataParallel, has a hook already, mixed_precision, an optimizer
-            that runs in backward, or no parameter that requires a gradient. Or it is sharded by FSDP1, or by FSDP2
-            without replicas.
+            that runs in backward, or no parameter that requires a gradient. Or it is sharded by FSDP1, over several
+            meshes, or with a codec that has error feedback.
         LanesumError: the exceptions of :meth:`State.join`.
     """
     model = getattr(model, "_orig_mod", model)

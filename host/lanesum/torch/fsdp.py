@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""FSDP2 (``fully_shard``) with replicas: the shards of a replica group are averaged over its ranks by lanesum.
+"""FSDP2 (``fully_shard``): lanesum averages the shards of replicas, or reduce-scatters the gradients.
 
-Every rank shards the model over the ranks of one dimension of a mesh. The ranks with the same shard, one in each
-replica, are the workers of one job. Full sharding without replicas has no all-reduce.
+With replicas, every rank shards the model over the ranks of one dimension of a mesh. The ranks with the same shard, one
+in each replica, are the workers of one job. Without replicas, the ranks that share the model are the workers: each gets
+the mean of its shards alone. FSDP2 gathers the parameters by the process group.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
+from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
+from torch.distributed.fsdp._fully_shard._fsdp_collectives import DefaultReduceScatter
 from torch.distributed.tensor import DTensor
 
 from lanesum.codecs.base import Part
@@ -30,7 +33,7 @@ _HOW = (
 
 
 def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: Any) -> State:
-    """Average the gradients of an FSDP2 ``model`` over its replicas; see :func:`lanesum.torch.attach`."""
+    """Average the gradients of an FSDP2 ``model``; see :func:`lanesum.torch.attach`."""
     modules = {name: module for name, module in model.named_modules() if isinstance(module, FSDPModule)}
     if not modules:
         raise ConfigurationError(
@@ -41,17 +44,10 @@ def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: 
         what = f"FSDP2 needs PyTorch {_MIN_PYTORCH} or newer, not {torch.__version__}."
         raise ConfigurationError(what, "Update PyTorch.")
     if replicas is None:
-        raise ConfigurationError("Full sharding without replicas is not supported: it has no all-reduce.", _HOW)
+        return _attach_shards(model, modules, options)
     if replicas.ndim != 1:
         raise ConfigurationError(f"replicas has {replicas.ndim} dimensions, not 1.", _HOW)
-    for module in modules.values():
-        module.reshard()  # a forward pass may have left the parameters of all shards in place of the own ones
-    shards = [one for one in model.parameters() if isinstance(one, DTensor)]
-    if any(one.device_mesh.ndim != 1 for one in shards):
-        raise ConfigurationError(
-            "The model is sharded over a mesh with replicas, so FSDP2 averages the replicas itself.",
-            f'{_HOW} Or let the backend average: init_device_mesh(..., backend_override={{"replicate": "lanesum"}}).',
-        )
+    shards = _shards(model, modules)
     group = replicas.get_group()
     state = state_of(group, **options)
     for one in shards:  # as DDP does: all replicas begin with the same weights
@@ -61,6 +57,91 @@ def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: 
         for own in module._get_fsdp_state()._fsdp_param_groups:  # what is used of it has no public counterpart
             module.set_all_reduce_hook(_hook(state, own, f"{name or 'root'}.gradients", names))
     return state
+
+
+def _shards(model: torch.nn.Module, modules: dict[str, FSDPModule]) -> list[DTensor]:
+    """Return the sharded parameters. Raises ConfigurationError if FSDP2 averages replicas itself."""
+    for module in modules.values():
+        module.reshard()  # a forward pass may have left the parameters of all shards in place of the own ones
+    shards: list[DTensor] = [one for one in model.parameters() if isinstance(one, DTensor)]
+    if any(one.device_mesh.ndim != 1 for one in shards):
+        raise ConfigurationError(
+            "The model is sharded over a mesh with replicas, so FSDP2 averages the replicas itself.",
+            f'{_HOW} Or let the backend average: init_device_mesh(..., backend_override={{"replicate": "lanesum"}}).',
+        )
+    return shards
+
+
+def _attach_shards(model: torch.nn.Module, modules: dict[str, FSDPModule], options: dict[str, Any]) -> State:
+    """Reduce-scatter the gradients of a model without replicas."""
+    meshes = {one.device_mesh for one in _shards(model, modules)}
+    if len(meshes) != 1:
+        raise ConfigurationError(
+            f"The model is sharded over {len(meshes)} meshes, and a job has the ranks of one.",
+            "Shard all modules over one mesh of one dimension.",
+        )
+    groups = {name: module._get_fsdp_state()._fsdp_param_groups for name, module in modules.items()}
+    comms = [own._reduce_scatter_comm for of_module in groups.values() for own in of_module]
+    if others := [one for one in comms if type(one) is not DefaultReduceScatter]:
+        raise ConfigurationError(
+            f"The model has the reduce-scatter {type(others[0]).__name__} already.",
+            "Attach once; or shard the model anew, without set_custom_reduce_scatter and allocators of its own.",
+        )
+    state = state_of(meshes.pop().get_group(), **options)
+    if state.error_feedback is not None or state.codec.traits.keeps_error_feedback:
+        state._warn_unused.detach()
+        state.leave()  # all ranks raise this
+        raise ConfigurationError(
+            f"Codec {state.codec.name} has error feedback here, as large as the whole model on every rank; full "
+            "sharding keeps none.",
+            "Use codec fixed, or thc without error and budget, in a job without a quorum.",
+        )
+    for name, module in modules.items():
+        if groups[name]:
+            module.set_custom_reduce_scatter(ShardedSum(state, f"{name or 'root'}.gradients"))
+    return state
+
+
+class ShardedSum(ReduceScatter):
+    """Reduce-scatter of the gradients of one module, in float32.
+
+    Args:
+        state: membership in the job of the ranks that share the model.
+        name: of the gradients, for errors.
+    """
+
+    def __init__(self, state: State, name: str) -> None:
+        self._state, self._name = state, name
+
+    def allocate(self, size: Any, *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        """Return a new tensor."""
+        return torch.empty(size, dtype=dtype, device=device)
+
+    def __call__(
+        self,
+        output_tensor: torch.Tensor,
+        input_tensor: torch.Tensor,
+        group: dist.ProcessGroup,
+        op: Any,
+        async_op: bool = False,
+    ) -> None:
+        """Write the sum or mean of this rank's shard to ``output_tensor``, and wait for it.
+
+        Raises ConfigurationError for another operation than SUM and AVG, and the errors of the session.
+        """
+        if op not in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
+            raise ConfigurationError(
+                f"lanesum reduce-scatters {self._name} by SUM and AVG, not by {op}.",
+                "With set_gradient_divide_factor, call set_force_sum_reduction_for_comms(True) as well.",
+            )
+        average = op == dist.ReduceOp.AVG
+        future = self._state.all_reduce(input_tensor, average=average, name=self._name, output=output_tensor)
+        try:
+            summed = future.wait()
+        except RuntimeError as error:
+            raise self._state.error or error from None
+        if summed is not output_tensor:
+            output_tensor.copy_(summed)
 
 
 def _hook(state: State, group: Any, name: str, names: dict[torch.Tensor, str]) -> Any:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``torch.distributed`` backend ``lanesum``, registered by ``import lanesum.torch``.
 
-``all_reduce`` with SUM or AVG of floating-point tensors goes through the job of the group's ranks. All other
-collectives, operations and data types go through gloo, or NCCL for CUDA tensors.
+``all_reduce`` and reduce-scatter with SUM or AVG of floating-point tensors go through the job of the group's ranks. All
+other collectives, operations and data types go through gloo, or NCCL for CUDA tensors.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def _delegated(name: str) -> Callable[..., Any]:
 
 
 class LanesumProcessGroup(dist.ProcessGroup):
-    """Process group whose all-reduces are those of a lanesum job; gloo and NCCL serve everything else.
+    """Process group whose all-reduces and reduce-scatters are of a lanesum job; gloo and NCCL serve everything else.
 
-    The first all-reduce joins the job. A sub-group has a job of its own, if the controller admits one.
+    The first of them joins the job. A sub-group has a job of its own, if the controller admits one.
 
     Args:
         store: of ``torch.distributed``.
@@ -145,10 +145,51 @@ class LanesumProcessGroup(dist.ProcessGroup):
         own = self._reduce(tensors, opts.reduceOp)
         return own or self._compared(self._others.allreduce_coalesced(tensors, opts), tensors, opts.reduceOp)
 
-    def _reduce(self, tensors: list[torch.Tensor], op: Any) -> AllReduceWork | None:
-        """Begin all-reduces by lanesum; None if gloo or NCCL serve them."""
+    @_uncompiled
+    def _reduce_scatter_base(
+        self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
+    ) -> dist.distributed_c10d.Work:
+        """Sum or average the shard of this rank; see ``torch.distributed.reduce_scatter_tensor``."""
+        opts = dist.ReduceScatterOptions() if opts is None else opts
+        own = self._reduce([tensor], opts.reduceOp, [output])
+        return own or self._compared(self._others._reduce_scatter_base(output, tensor, opts), [tensor], opts.reduceOp)
+
+    reduce_scatter_single = _reduce_scatter_base  # its name from PyTorch 2.13 on
+
+    @_uncompiled
+    def reduce_scatter_tensor_coalesced(
+        self, outputs: list[torch.Tensor], tensors: list[torch.Tensor], opts: Any = None
+    ) -> dist.distributed_c10d.Work:
+        """Sum or average the shards of this rank of several tensors."""
+        opts = dist.ReduceScatterOptions() if opts is None else opts
+        own = self._reduce(tensors, opts.reduceOp, outputs)
+        return own or self._compared(
+            self._others.reduce_scatter_tensor_coalesced(outputs, tensors, opts), tensors, opts.reduceOp
+        )
+
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+
+    @_uncompiled
+    def reduce_scatter(
+        self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None
+    ) -> dist.distributed_c10d.Work:
+        """Sum or average the shard of this rank; see ``torch.distributed.reduce_scatter``."""
+        opts = dist.ReduceScatterOptions() if opts is None else opts
+        pairs = list(zip(outputs, inputs, strict=True))
+        equal = all(one.shape == output.shape and not one.is_sparse for output, shards in pairs for one in shards)
+        own = None
+        if equal and all(len(shards) == self.size() for shards in inputs):
+            own = self._reduce([torch.stack(shards) for shards in inputs], opts.reduceOp, outputs)
+        first = [shard for shards in inputs for shard in shards][:1]
+        return own or self._compared(self._others.reduce_scatter(outputs, inputs, opts), first, opts.reduceOp)
+
+    def _reduce(
+        self, tensors: list[torch.Tensor], op: Any, outputs: list[torch.Tensor] | None = None
+    ) -> AllReduceWork | None:
+        """Begin all-reduces, or reduce-scatters to ``outputs``, by lanesum; None if gloo or NCCL serve them."""
         average = op == dist.ReduceOp.AVG
-        if not (average or op == dist.ReduceOp.SUM) or not all(map(self._serves, tensors)):
+        served = [*tensors, *(outputs or ())]
+        if not (average or op == dist.ReduceOp.SUM) or not all(map(self._serves, served)):
             return None
         own: list[torch.Tensor] = []
         futures: list[torch.futures.Future[torch.Tensor]] = []
@@ -156,16 +197,18 @@ class LanesumProcessGroup(dist.ProcessGroup):
             state = self._joined()
             if state is None:
                 return None
-            for tensor in tensors:
+            for number, tensor in enumerate(tensors):
                 # A detached sparse tensor would get the sum alone.
-                own.append(tensor if tensor.is_sparse else tensor.detach())
-                futures.append(state.all_reduce(own[-1], average=average))
+                detached = tensor if tensor.is_sparse else tensor.detach()
+                output = None if outputs is None else outputs[number].detach()
+                own.append(detached if output is None else output)
+                futures.append(state.all_reduce(detached, average=average, output=output))
         except LanesumError as error:
             # DDP calls this from C++, where an exception would lose its type.
             failed: torch.futures.Future[torch.Tensor] = torch.futures.Future()
             failed.set_exception(error)  # type: ignore[arg-type]
             raise_after_backward(lambda: cast(None, failed.wait()))
-            own, futures = [*own[: len(futures)], tensors[len(futures)]], [*futures, failed]
+            own, futures = [*own[: len(futures)], (outputs or tensors)[len(futures)]], [*futures, failed]
         return AllReduceWork(own, futures)
 
     def _compared(self, work: Any, tensors: list[torch.Tensor], op: Any) -> Any:

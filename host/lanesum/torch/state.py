@@ -219,6 +219,7 @@ class State(Closing):
         name: str = "",
         parts: Sequence[Part] = (),
         stands_for: str = "",
+        output: torch.Tensor | None = None,
     ) -> torch.futures.Future[torch.Tensor]:
         """Begin the all-reduce of a tensor in the communication thread, and return a future of the result at once.
 
@@ -232,6 +233,8 @@ class State(Closing):
             name: name of the tensor, for error messages.
             parts: parameters of the tensor. With them and the state's codec, error feedback is added.
             stands_for: description of another tensor, in whose place this one is compared with those of the workers.
+            output: dense tensor for the sum of this worker's shard. The elements of ``tensor`` are equal shards then,
+                one for each worker in the order of their numbers, and no error feedback is added.
 
         Raises:
             ConfigurationError: see :func:`lanesum.torch.tensor_all_reduce.check_tensor`.
@@ -244,6 +247,8 @@ class State(Closing):
         self._num_calls += 1
         self._write_now_and_then()
         check_tensor(tensor, name)
+        if output is not None:
+            self._check_output(tensor, output, name)
         if tensor.is_sparse and self.host is not None:
             raise ConfigurationError(
                 f"Ranks of one host cannot add up sparse tensors such as {name or 'this one'} before lanesum does.",
@@ -252,10 +257,10 @@ class State(Closing):
         devices: list[int | str | torch.device] | None = [tensor.device] if tensor.device.type == "cuda" else None
         future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=devices)
         if tensor.numel() == 0:
-            future.set_result(tensor)
+            future.set_result(tensor if output is None else output)
             return future
         self._warn_unused.detach()
-        remembers = bool(parts) and codec is None and not tensor.is_sparse
+        remembers = bool(parts) and codec is None and not tensor.is_sparse and output is None
         feedback, memory = (self.error_feedback, self._memory) if remembers else (None, None)
         if feedback is not None:
             feedback.check_sizes(parts)
@@ -273,6 +278,7 @@ class State(Closing):
             self._num_calls,
             stands_for,
             remembers and (self.steps is None or self.steps.adaptive),
+            output,
         )
         # This thread must not wait for a device that still computes the gradient.
         self._thread.submit(one.begin, after=one.wait_for_gradient if one.staged else None)
@@ -286,6 +292,22 @@ class State(Closing):
 
         raise_after_backward(check)
         return future
+
+    def _check_output(self, tensor: torch.Tensor, output: torch.Tensor, name: str) -> None:
+        """Raise ConfigurationError if ``output`` cannot get a shard of ``tensor``."""
+        check_tensor(output, f"the shard of {name or 'a tensor'}")
+        if self.host is not None:
+            raise ConfigurationError(
+                "Ranks of one host cannot add up shards before lanesum does.", "Leave hierarchical and local_group out."
+            )
+        workers = self.session.ticket.workers
+        same = (tensor.dtype, tensor.device, tensor.layout) == (output.dtype, output.device, torch.strided)
+        if not same or output.layout is not torch.strided or tensor.numel() != workers * output.numel():
+            raise ConfigurationError(
+                f"{name or 'A tensor'} of {tensor.dtype} with shape {tuple(tensor.shape)} has no equal shards for "
+                f"{workers} workers of {output.dtype} with shape {tuple(output.shape)}.",
+                "Pass dense tensors of one type and device, and pad the input to a multiple of the workers.",
+            )
 
     def _parts(self, parameters: Sequence[torch.Tensor]) -> list[Part]:
         """Return the names and places of the ``parameters`` (in bucket order) in the flat buffer of their bucket."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce of one tensor in the communication thread."""
+"""All-reduce or reduce-scatter of one tensor in the communication thread."""
 
 from __future__ import annotations
 
@@ -130,9 +130,10 @@ class TensorCommunication:
 class TensorAllReduce:
     """All-reduce of a tensor: begun in the communication thread, then completed in any case.
 
-    Work on a device is launched in the stream of ``lanesum.gpu.staging``. Fields are arguments of
-    :meth:`lanesum.torch.State.all_reduce`, the ``feedback`` to add, the ``memory`` of the codec, and the ``number`` of
-    the call. One that ``stands_for`` a tensor which another backend sums compares its description, and is not counted.
+    With an ``output``, it is a reduce-scatter: the sum of this worker's shard is written there. Work on a device is
+    launched in the stream of ``lanesum.gpu.staging``. Fields are arguments of :meth:`lanesum.torch.State.all_reduce`,
+    the ``feedback`` to add, the ``memory`` of the codec, and the ``number`` of the call. One that ``stands_for`` a
+    tensor which another backend sums compares its description, and is not counted.
     ``adaptive``: see :class:`lanesum.codecs.base.CodecContext`.
 
     Attributes:
@@ -152,6 +153,7 @@ class TensorAllReduce:
     number: int
     stands_for: str = ""
     adaptive: bool = False
+    output: torch.Tensor | None = None
 
     def __post_init__(self) -> None:
         self.done = threading.Event()
@@ -194,6 +196,8 @@ class TensorAllReduce:
     def _submit(self) -> None:
         codec, feedback, tensor = self.codec, self.feedback, self.tensor
         kind = "AVG" if self.average else "SUM"
+        if self.output is not None:
+            kind = f"reduce-scatter by {kind}"
         what = self.stands_for or f"{kind} of {tensor.dtype} with shape {tuple(tensor.shape)}"
         self._staging.wait_event(self._computed, tensor)
         # The tensor is not used before the future is complete, so a float32 one is not copied.
@@ -211,8 +215,10 @@ class TensorAllReduce:
                 vector = feedback.add_to(vector, self.parts, self._scale)
         if self.memory is not None:
             self.memory.begin(self.parts)
-        self._all_reduce = self.communication.session.all_reduce_async(
-            vector,
+        session = self.communication.session
+        begin = session.all_reduce_async if self.output is None else session.reduce_scatter_async
+        self._all_reduce = begin(
+            vector if self.output is None else vector.reshape(-1),
             codec=codec,
             average=self.average,
             name=self.name,
@@ -221,7 +227,7 @@ class TensorAllReduce:
             error_feedback=added,
             description=f"{what} in call {self.number}",
             elementwise=not self.parts and self._rows is None,
-            in_place=not self.staged,
+            in_place=not self.staged and self.output is None,
             adaptive=self.adaptive,
         )
 
@@ -272,7 +278,8 @@ class TensorAllReduce:
         values = cast(torch.Tensor, result.values)
         if self._rows is not None:
             return self._rows.tensor(values, not_finite=result.not_finite).to(self.tensor.dtype)
-        tensor, values = self.tensor, values.view(self.tensor.shape)
+        tensor = self.tensor if self.output is None else self.output
+        values = values.view(tensor.shape)
         if (values.data_ptr(), values.dtype, values.stride()) == (tensor.data_ptr(), tensor.dtype, tensor.stride()):
             if not tensor.is_inference():
                 torch.autograd.graph.increment_version(tensor)  # the codec has written them

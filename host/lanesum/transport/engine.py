@@ -53,7 +53,13 @@ class Engine(Protocol):
     @property
     def rounds(self) -> AnyRoundSequence: ...
     def start(
-        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, withheld: bool = False
+        self,
+        op: LaneOp,
+        words: NDArray[np.uint32],
+        *,
+        opening: bool = False,
+        withheld: bool = False,
+        scattered: bool = False,
     ) -> AnyRoundState: ...
     def run(self, rounds: Sequence[Any], deadline_s: float, leave_s: float | None = None) -> bool: ...
     def exchange(

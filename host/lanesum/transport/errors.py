@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
-from lanesum.protocol.spec import CERTIFIED, Flag
+from lanesum.protocol.spec import CERTIFIED, SCATTERED, Flag
 from lanesum.transport.path_check import packet_bytes
 from lanesum.transport.ticket import JobTicket
 
@@ -81,21 +81,29 @@ class CertificationError(TransportError):
 
 @dataclass(frozen=True, slots=True)
 class RoundSize:
-    """A worker's part in a round: code of the operation, uplink words of the whole round, and if it has check words."""
+    """A worker's part in a round.
+
+    Attributes:
+        op: code of the operation.
+        words: uplink words of the whole round.
+        certified: packets have check words.
+        scattered: each sum is for the owner of its chunk.
+    """
 
     op: int
     words: int
     certified: bool = False
+    scattered: bool = False
 
     @classmethod
     def from_wire(cls, op: int, size: int) -> RoundSize:
         """Return the part that a conflict reports, from its operation and round size."""
-        return cls(op, size & ~CERTIFIED, bool(size & CERTIFIED))
+        return cls(op, size & ~(CERTIFIED | SCATTERED), bool(size & CERTIFIED), bool(size & SCATTERED))
 
     def __str__(self) -> str:
         known = self.op in set(LaneOp)
-        kind = "certified words" if self.certified else "words"
-        return f"{self.words:,} {kind} for {LaneOp(self.op).name if known else f'operation {self.op}'}"
+        kind = "scattered " * self.scattered + "certified " * self.certified
+        return f"{self.words:,} {kind}words for {LaneOp(self.op).name if known else f'operation {self.op}'}"
 
 
 class MismatchError(TransportError):

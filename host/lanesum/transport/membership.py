@@ -49,21 +49,24 @@ class Membership:
         self._result_bytes = HEADER_BYTES + ticket.accumulator_words * WORD_BYTES
         self._trailer = struct.Struct(f">{len(self.members)}I")
 
-    def contributors(self, header: Header, datagram: bytes | memoryview) -> Bitmaps | None:
+    def contributors(self, header: Header, datagram: bytes | memoryview, *, owned: bool = True) -> Bitmaps | None:
         """Return the contributors of a result; None if the worker must refuse it.
 
         A valid result covers all workers, or, where the job has a quorum, says that it is partial and names at least
-        the quorum, all of them members.
+        the quorum, all of them members. ``owned``: this worker needs the sum, so a header-only result is not valid.
         """
-        extra_bytes = len(datagram) - self._result_bytes
+        has_trailer = self._two_levels and header.flags & _PARTIAL
+        trailer_at = len(datagram) - (self._trailer.size if has_trailer else 0)
+        if trailer_at != self._result_bytes and (owned or trailer_at != HEADER_BYTES):
+            return None
         if not header.flags & _PARTIAL:
             named = header.racks == self._racks if self._two_levels else header.workers == self.members[0]
-            return self.members if named and extra_bytes == 0 else None
-        if not self._quorum or extra_bytes != (self._trailer.size if self._two_levels else 0):
+            return self.members if named else None
+        if not self._quorum:
             return None
         bitmaps: Bitmaps = (header.workers,)
         if self._two_levels:
-            bitmaps = self._trailer.unpack_from(datagram, self._result_bytes)
+            bitmaps = self._trailer.unpack_from(datagram, trailer_at)
             if header.racks != sum(1 << rack for rack, workers in enumerate(bitmaps) if workers):
                 return None
         if any(workers & ~members for workers, members in zip(bitmaps, self.members, strict=True)):

@@ -134,9 +134,7 @@ class NativeRoundState:
 
 
 def as_sent(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return words of a round as the native extension reads them. Raises PacketError for more than a header allows."""
-    if words.size >> 32:
-        Header(racks=words.size).pack()  # raises the error
+    """Return words of a round as the native extension reads them."""
     return np.ascontiguousarray(words, np.uint32)
 
 
@@ -203,7 +201,13 @@ class NativeRoundSequence:
         return self.core.can_start
 
     def start(
-        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, withheld: bool = False
+        self,
+        op: LaneOp,
+        words: NDArray[np.uint32],
+        *,
+        opening: bool = False,
+        withheld: bool = False,
+        scattered: bool = False,
     ) -> NativeRoundState:
         """Start the next round; see ``RoundSequence.start``. ``words`` must not change until the round is retired.
 
@@ -212,14 +216,15 @@ class NativeRoundSequence:
         """
         assert self.can_start
         words = as_sent(words)
-        core = self.core.start(op, words, opening)
+        core = self.core.start(op, words, opening, scattered)
         if withheld:
             core.withhold()
         return self.adopt(core, op, words)
 
     def adopt(self, core: _core.RoundState, op: LaneOp, words: NDArray[np.uint32]) -> NativeRoundState:
         """Return the round that the native extension has started as ``core``, with ``words`` that are ``as_sent``."""
-        self._rounds.append(NativeRoundState(core, RoundSize(op, words.size, core.certified), words))
+        size = RoundSize(op, words.size, core.certified, core.scattered)
+        self._rounds.append(NativeRoundState(core, size, words))
         return self._rounds[-1]
 
     def continue_at(self, epoch: int) -> None:
@@ -316,10 +321,16 @@ class NativeWorkerLoop:
         return self._core.gso
 
     def start(
-        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, withheld: bool = False
+        self,
+        op: LaneOp,
+        words: NDArray[np.uint32],
+        *,
+        opening: bool = False,
+        withheld: bool = False,
+        scattered: bool = False,
     ) -> NativeRoundState:
         """See ``PythonWorkerLoop.start``."""
-        return self.rounds.start(op, words, opening=opening, withheld=withheld)
+        return self.rounds.start(op, words, opening=opening, withheld=withheld, scattered=scattered)
 
     def run(self, rounds: Sequence[Any], deadline_s: float, leave_s: float | None = None) -> bool:
         """See ``PythonWorkerLoop.run``."""

@@ -87,14 +87,18 @@ class RoundSequence:
         """One more round may start. With a quorum, whose slots are in step, one is in flight at a time."""
         return len(self._scheduler.rounds) < (1 if self.ticket.quorum else MAX_ROUNDS_IN_FLIGHT)
 
-    def start(self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False) -> RoundState:
+    def start(
+        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, scattered: bool = False
+    ) -> RoundState:
         """Start the next round, of uint32 uplink ``words``; only when ``can_start``.
 
-        ``opening``: it opens the session. Its packets bypass the switches.
+        ``opening``: it opens the session. Its packets bypass the switches. ``scattered``: see ``RoundState``.
         """
         assert self.can_start
         begin = self._scheduler.end
-        round_ = RoundState(self._link, op, words, epoch=self._next_epoch, begin=begin, opening=opening)
+        round_ = RoundState(
+            self._link, op, words, epoch=self._next_epoch, begin=begin, opening=opening, scattered=scattered
+        )
         self._scheduler.begin(round_)
         self._retransmit_buffer.begin(round_.epoch, round_.batch)
         self._next_epoch = (self._next_epoch + 1) % (1 << 32)
@@ -245,7 +249,7 @@ class RoundSequence:
             stats.duplicate_results += 1
             return False
         position = round_.begin + chunk
-        bitmaps = link.membership.contributors(header, datagram)
+        bitmaps = link.membership.contributors(header, datagram, owned=round_.is_owned(chunk))
         if bitmaps is None or not self._may_have_result(position, bitmaps):
             stats.foreign_packets += 1
             round_.refused_results += 1

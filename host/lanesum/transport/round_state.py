@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import ChunkBatch, Header
-from lanesum.protocol.spec import CERTIFIED, HEADER_BYTES, OPENING, WORD_BYTES
+from lanesum.protocol.spec import CERTIFIED, HEADER_BYTES, OPENING, SCATTERED, WORD_BYTES
 from lanesum.transport.errors import RoundSize
 from lanesum.transport.link import Link
 from lanesum.transport.membership import Arrived, Bitmaps
@@ -26,6 +26,9 @@ class RoundState:
         epoch: number of the round in the job.
         begin: running position of the round's first chunk, counted since the session began.
         opening: the round opens the session.
+        scattered: the words are equal shards, one for each worker of the job, which alone gets the sum of its shard.
+            Each shard is padded to whole packets. The packets of the shards take turns, so that the downlinks of all
+            workers are in use at the same time.
 
     Attributes:
         chunks: packets of the round.
@@ -40,24 +43,37 @@ class RoundState:
     """
 
     def __init__(
-        self, link: Link, op: LaneOp, words: NDArray[np.uint32], *, epoch: int, begin: int, opening: bool = False
+        self,
+        link: Link,
+        op: LaneOp,
+        words: NDArray[np.uint32],
+        *,
+        epoch: int,
+        begin: int,
+        opening: bool = False,
+        scattered: bool = False,
     ) -> None:
         ticket = link.ticket
         shape = op.shape
         self._certification = link.certification
         data_words = ticket.data_words(op)
         packet_words = shape.uplink_words(data_words)
-        self.chunks = max(1, -(-words.size // packet_words))
+        self._shards = ticket.workers if scattered else 1
+        shard_words = words.size // self._shards
+        shard_chunks = max(1, -(-shard_words // packet_words))
+        self.chunks = self._shards * shard_chunks
         self.epoch = epoch
         self.begin = begin
         self.end = begin + self.chunks
-        self.size = RoundSize(op, words.size, self.certified)
+        self.size = RoundSize(op, words.size, self.certified, scattered)
         self.opening = opening
         self.refused_results = 0
         self.failed_results: dict[int, tuple[int, int]] = {}
         self.retired = False
-        padded = np.zeros((self.chunks, packet_words), np.uint32)
-        padded.reshape(-1)[: words.size] = words
+        shards = np.zeros((self._shards, shard_chunks * packet_words), np.uint32)
+        shards[:, :shard_words] = words.reshape(self._shards, shard_words)
+        in_turn = shards.reshape(self._shards, shard_chunks, packet_words).swapaxes(0, 1)
+        padded = in_turn.reshape(self.chunks, packet_words)
         if self._certification is not None:
             padded = self._certification.uplink_packets(op, padded, epoch)
         header = Header(
@@ -67,14 +83,15 @@ class RoundState:
             op=op,
             spare=OPENING if opening else 0,
             workers=1 << ticket.place[1],
-            racks=words.size | CERTIFIED * self.certified,
+            racks=words.size | CERTIFIED * self.certified | SCATTERED * scattered,
             fan_in_workers=ticket.worker & 0xFF,
         )
         self.batch = ChunkBatch(header, padded, position=begin, slots=ticket.slots)
         self._link = link
-        self._result_words = shape.accumulator_words(words.size)
+        self._own_shard = ticket.worker if scattered else 0
+        self._result_words = shape.accumulator_words(shard_words)
         self._packet_bytes = data_words * WORD_BYTES
-        self._result = bytearray(self.chunks * self._packet_bytes)
+        self._result = bytearray(shard_chunks * self._packet_bytes)
         self._contributors = np.zeros((self.chunks, len(link.membership.members)), np.uint32)
         self._done = bytearray(self.chunks)
         self._done_prefix = 0
@@ -101,6 +118,10 @@ class RoundState:
         """Number of leading chunks whose results are waited for."""
         return self.chunks
 
+    def is_owned(self, chunk: int) -> bool:
+        """Return True if this worker needs the sum of a chunk."""
+        return chunk % self._shards == self._own_shard
+
     def is_done(self, chunk: int) -> bool:
         """Return True if the chunk has its result, or is not part of this round."""
         return chunk >= self.chunks or bool(self._done[chunk])
@@ -113,16 +134,21 @@ class RoundState:
         return self._done_prefix
 
     def is_right(self, chunk: int, datagram: bytes | memoryview, bitmaps: Bitmaps) -> bool:
-        """Return True if a result passes the check of a certified job."""
-        if self._certification is None:
+        """Return True if a result passes the check of a certified job.
+
+        The words of a chunk of another worker are not used, and not checked.
+        """
+        if self._certification is None or not self.is_owned(chunk):
             return True
         words = np.frombuffer(datagram, ">u4", self._link.ticket.accumulator_words, HEADER_BYTES).astype(np.uint32)
         return self._certification.is_right(LaneOp(self.size.op), self.epoch, chunk, words, bitmaps)
 
     def store_result(self, chunk: int, datagram: bytes | memoryview, bitmaps: Bitmaps) -> None:
         """Store the result of a chunk that had none, and its contributors."""
-        start = chunk * self._packet_bytes
-        self._result[start : start + self._packet_bytes] = datagram[HEADER_BYTES : HEADER_BYTES + self._packet_bytes]
+        if self.is_owned(chunk):
+            start = chunk // self._shards * self._packet_bytes
+            stop = HEADER_BYTES + self._packet_bytes
+            self._result[start : start + self._packet_bytes] = datagram[HEADER_BYTES:stop]
         self._contributors[chunk] = bitmaps
         self._done[chunk] = 1
         self._left -= 1
@@ -139,7 +165,10 @@ class RoundState:
         return () if latest is None else self._link.membership.missing(latest)
 
     def result(self) -> NDArray[np.uint32]:
-        """Return the accumulator words, shape ``(result words,)``, without padding; only when ``complete``."""
+        """Return the accumulator words, shape ``(result words,)``, without padding; only when ``complete``.
+
+        Those of a scattered round are the words of this worker's shard.
+        """
         assert self.complete
         return np.frombuffer(self._result, ">u4")[: self._result_words].astype(np.uint32)
 

@@ -18,6 +18,7 @@ from lanesum._internal.offload import check_offload
 from lanesum._internal.udp_socket import is_shared_with_switch
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import MAX_ROUND_WORDS
 from lanesum.transport import long_wait
 from lanesum.transport.constants import LEAVE_DEADLINE_S, MAX_FAILED_RESULTS
 from lanesum.transport.engine import CompletedRound, make_engine
@@ -264,7 +265,9 @@ class UdpTransport:
         self._engine.rounds.continue_at(self._opening.first_epoch(opening.result()))
         self._waited_s = 0.0
 
-    def begin_round(self, op: LaneOp, words: NDArray[np.uint32], *, withheld: bool = False) -> AnyRoundState:
+    def begin_round(
+        self, op: LaneOp, words: NDArray[np.uint32], *, withheld: bool = False, scattered: bool = False
+    ) -> AnyRoundState:
         """Begin the next round, which the next call of any method below sends; only where ``can_begin``.
 
         All workers of a job begin the same rounds in the same order. Several may be in flight at the same time, if all
@@ -278,6 +281,8 @@ class UdpTransport:
                 number. They must not change until the round has finished.
             withheld: the words are still being encoded, and none is sent before ``release``; only where
                 ``supports_withheld``.
+            scattered: the words are equal shards of whole groups, one for each worker of the job, in their order. The
+                result is the sum of this worker's shard. All workers agree.
 
         This method and all below that send or receive raise:
             MismatchError: another worker brought another operation or number of words to the round.
@@ -287,20 +292,22 @@ class UdpTransport:
             TransportError: the operation is not one of the job's, or the words are not whole groups of it.
             UsedTicketError, AggregationTimeoutError: see ``open``.
         """
-        self._check_round(op, words)
+        self._check_round(op, words, self.ticket.workers if scattered else 1)
         self.open()
         with _Exclusive(self):
-            round_ = self._engine.start(op, words, withheld=withheld)
+            round_ = self._engine.start(op, words, withheld=withheld, scattered=scattered)
             self._in_flight += 1
             return round_
 
-    def _check_round(self, op: LaneOp, words: NDArray[np.uint32]) -> None:
+    def _check_round(self, op: LaneOp, words: NDArray[np.uint32], shards: int = 1) -> None:
         if op not in self.ticket.ops:
             allowed = ", ".join(one.name for one in self.ticket.ops)
             raise TransportError(f"Job {self.ticket.job} was not admitted for {op.name}; it has {allowed}.")
-        if words.size % op.shape.uplink_words_per_group:
-            group = op.shape.uplink_words_per_group
-            raise TransportError(f"{words.size} words are not whole groups of {group}, as {op.name} needs them.")
+        if words.size % (shards * op.shape.uplink_words_per_group):
+            group, each = op.shape.uplink_words_per_group, f" in each of {shards} equal shards" if shards > 1 else ""
+            raise TransportError(f"{words.size} words are not whole groups of {group}{each}, as {op.name} needs them.")
+        if words.size > MAX_ROUND_WORDS:
+            raise TransportError(f"{words.size:,} words are more than the {MAX_ROUND_WORDS:,} of a round.")
 
     def release(self, round_: NativeRoundState, words: int) -> None:
         """Allow to send the first ``words`` of a ``withheld`` round, and send the packets that the window admits."""

@@ -54,14 +54,20 @@ class PythonWorkerLoop:
             self._poll.register(descriptor, select.POLLIN)
 
     def start(
-        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, withheld: bool = False
+        self,
+        op: LaneOp,
+        words: NDArray[np.uint32],
+        *,
+        opening: bool = False,
+        withheld: bool = False,
+        scattered: bool = False,
     ) -> AnyRoundState:
         """Start the next round; see ``RoundSequence.start``.
 
         ``withheld``, where it is supported: the words are still being encoded, see ``NativeRoundSequence.start``.
         """
         assert not withheld
-        return self.rounds.start(op, words, opening=opening)
+        return self.rounds.start(op, words, opening=opening, scattered=scattered)
 
     def exchange(self, op: LaneOp, words: NDArray[np.uint32], deadline_s: float) -> tuple[None, AnyRoundState, bool]:
         """Begin a round while no other one is in flight, and run it as far as it takes one call.

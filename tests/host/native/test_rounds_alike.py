@@ -73,6 +73,7 @@ class BothSequences:
         self.done: collections.Counter[str] = collections.Counter()
         self._rng = rng
         self._damage = damage
+        self._right = rng.choice((0.9, 0.9, 0.0))  # share of certified results that pass their check
         options: dict[str, Any] = {
             "window": rng.choice((1, 2, 5, 40)),
             "congestion": rng.choice(("aimd", "fixed")),
@@ -109,10 +110,14 @@ class BothSequences:
     def _start(self, *, opening: bool = False) -> None:
         rng = self._rng
         op = LaneOp.OR if opening else rng.choice(self.ticket.ops)
+        scattered = not opening and rng.random() < 0.15
         groups = rng.choice((0, 1, 7, 64, 500)) // op.shape.uplink_words_per_group
+        if scattered:
+            groups = groups // self.ticket.workers * self.ticket.workers
         words = np.frombuffer(rng.randbytes(4 * groups * op.shape.uplink_words_per_group), np.uint32)
-        python = self._python.start(op, words, opening=opening)
-        native = self._native.start(op, words, opening=opening)
+        python = self._python.start(op, words, opening=opening, scattered=scattered)
+        native = self._native.start(op, words, opening=opening, scattered=scattered)
+        self.done["scattered"] += scattered
         self._opening = python if opening else None
         assert (native.chunks, native.epoch, native.size) == (python.chunks, python.epoch, python.size)
         self._in_flight_rounds.append((python, native))
@@ -169,8 +174,11 @@ class BothSequences:
                 header.flags |= Flag.PARTIAL
                 header.workers, header.racks = bitmaps[0], racks
                 payload += bitmaps if ticket.places and rng.random() < 0.9 else []
-            elif round_ is not None and round_.certified and rng.random() < 0.9:
+            elif round_ is not None and round_.certified and rng.random() < self._right:
                 payload = self._certified(round_, header, payload)
+            if rng.random() < (0.02 if round_ is None or round_.is_owned(chunk) else 0.7):
+                payload = payload[ticket.accumulator_words :]
+                self.done["header-only"] += 1
         elif kind == Kind.PENDING:
             header.flags |= rng.choice((0, Flag.BYPASS, Flag.BYPASS, Flag.UPPER))
             header.flags |= Flag.GONE if rng.random() < 0.03 else 0
@@ -294,6 +302,7 @@ def test_random_steps_cover_all_events(native: ModuleType) -> None:
     assert total.rounds == done["rounds"] > 60
     for outcome in ("True", "False", "MismatchError", "ResultGoneError", "CertificationError"):
         assert sum(count for name, count in done.items() if outcome in name) > 5, done
+    assert done["scattered"] > 50 and done["header-only"] > 100, done
     assert done[f"{MAX_ROUNDS_IN_FLIGHT} in flight"] > 5 and done["finished behind another"] > 5, done
     for flags in (Flag(0), Flag.RETRANSMISSION, Flag.BYPASS, Flag.RETRANSMISSION | Flag.BYPASS):
         assert done[f"sent with {flags!r}"] > 50, done

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 import torch
+from torch import distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.torch_version import TorchVersion
 
 import lanesum.torch
@@ -163,13 +164,19 @@ def refusal(model: nn.Module, replicas: Any) -> str:
     return str(caught.value)
 
 
+def of_two_meshes(model: nn.Sequential, mesh: Any) -> nn.Module:
+    fully_shard(model[0], mesh=mesh["replicate"])
+    return fully_shard(model, mesh=mesh["shard"])
+
+
 def refusals(_: int) -> list[str]:
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
     cases = [
-        (sharded(net(1), mesh["shard"]), None),
+        (sharded(net(1), mesh), None),
         (sharded(net(1), mesh), mesh["replicate"]),
         (sharded(net(1), mesh["shard"]), mesh),
         (net(1), mesh["replicate"]),
+        (of_two_meshes(net(1), mesh), None),
     ]
     texts = [refusal(model, replicas) for model, replicas in cases]
     with pytest.MonkeyPatch.context() as patch:
@@ -177,10 +184,11 @@ def refusals(_: int) -> list[str]:
         return [*texts, refusal(*cases[0])]
 
 
-def test_models_without_replicas_are_refused(four_ranks: Ranks) -> None:
+def test_models_that_fit_no_job_are_refused(four_ranks: Ranks) -> None:
     for texts in four_ranks.run(refusals, list(range(RANKS))):
-        full, native, both, plain, older = texts
-        assert "Full sharding without replicas is not supported" in full and 'mesh["shard"]' in full
+        full, native, both, plain, several, older = texts
+        assert "sharded over 2 meshes, and a job has the ranks of one" in several
+        assert "FSDP2 averages the replicas itself" in full
         assert "FSDP2 averages the replicas itself" in native and "backend_override" in native
         assert "replicas has 2 dimensions, not 1" in both
         assert "fully_shard has not sharded this Sequential" in plain
@@ -240,3 +248,106 @@ def test_step_without_accumulated_parameter_is_refused(four_ranks: Ranks) -> Non
     with controlled(RANKS) as (_, variables):
         for said in four_ranks.run(change_branch, list(range(RANKS)), variables):
             assert "Parameter layers.0.weight has a gradient of steps without an all-reduce, but none in this" in said
+
+
+def wide(seed: int) -> nn.Sequential:
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(32, 120), nn.Tanh(), nn.Linear(120, 120), nn.Tanh(), nn.Linear(120, 7))
+
+
+def train_shards(rank: int, variables: dict[str, str], codec: str, precision: dict[str, Any]) -> Any:
+    """Train without replicas by gloo and by lanesum; return losses, weights of this rank, and what arrived."""
+    mesh = init_device_mesh("cpu", (RANKS,))
+    outcomes = []
+    for own in (False, True):
+        model = wide(1)
+        policy = MixedPrecisionPolicy(**precision)
+        for layer in model:
+            if isinstance(layer, nn.Linear):
+                fully_shard(layer, mesh=mesh, mp_policy=policy)
+        fully_shard(model, mesh=mesh, mp_policy=policy)
+        for module in model.modules():
+            if hasattr(module, "set_force_sum_reduction_for_comms"):
+                module.set_force_sum_reduction_for_comms(not own)  # gloo has no average
+        state = None
+        if own:
+            with environment(variables):
+                state = lanesum.torch.attach(model, codec=codec)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        losses = []
+        for step in range(12):
+            batch = torch.randn(16, 32, generator=torch.Generator().manual_seed(100 * rank + step))
+            for module in model.modules():
+                if hasattr(module, "set_requires_gradient_sync"):
+                    module.set_requires_gradient_sync(step % 3 != 1)  # else gradients are accumulated
+            loss = (model(batch).float() - batch[:, :7].sin()).square().mean()
+            loss.backward()
+            if step % 3 != 1:
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad()
+            total = loss.detach().clone()
+            dist.all_reduce(total)
+            losses.append(float(total) / RANKS)
+        weights = torch.cat([one.full_tensor().detach().view(-1) for one in model.parameters()])
+        outcomes.append((losses, weights))
+        if state is not None:
+            stats = state.stats
+            outcomes.append((stats.buckets, stats.transport.bytes_received / stats.transport.bytes_sent))
+            state.leave()
+    return outcomes
+
+
+def test_shards_train_as_with_gloo(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        outcomes = four_ranks.run(
+            train_shards, list(range(RANKS)), variables, "fixed block=64 gathered=0", {"reduce_dtype": torch.float32}
+        )
+    for (expected, by_gloo), (losses, weights), (buckets, share) in outcomes:
+        assert losses == pytest.approx(expected, rel=1e-4)
+        torch.testing.assert_close(weights, by_gloo, rtol=1e-3, atol=1e-4)
+        assert torch.equal(weights, outcomes[0][1][1]), "all ranks gather the same weights"
+        assert buckets == 3 * 8, "one reduce-scatter for each layer and step"
+        assert share < 0.75, "an all-reduce would bring as many bytes as it takes"
+
+
+def test_shards_by_thc_train_in_mixed_precision(four_ranks: Ranks) -> None:
+    precision = {"param_dtype": torch.bfloat16, "reduce_dtype": torch.float32}
+    with controlled(RANKS) as (_, variables):
+        outcomes = four_ranks.run(train_shards, list(range(RANKS)), variables, "thc bits=8 block=64", precision)
+    for (expected, _), (losses, weights), _ in outcomes:
+        assert losses[-1] == pytest.approx(expected[-1], rel=0.02)
+        assert torch.equal(weights, outcomes[0][1][1])
+
+
+def shard_refusals(rank: int, variables: dict[str, str]) -> list[str]:
+    mesh = init_device_mesh("cpu", (RANKS,))
+    with environment(variables):
+        texts = []
+        for codec in ("topk", "policy"):
+            with pytest.raises(ConfigurationError) as caught:
+                lanesum.torch.attach(sharded(net(1), mesh), codec=codec)
+            texts.append(str(caught.value))
+        two = sharded(net(1), mesh)
+        state = lanesum.torch.attach(two, codec="fixed")
+        texts.append(refusal(two, None))
+        for module in two.modules():
+            if hasattr(module, "set_gradient_divide_factor"):
+                module.set_gradient_divide_factor(3.0)
+        with pytest.raises(ConfigurationError) as caught:
+            two(torch.ones(2, 32)).sum().backward()
+        texts.append(str(caught.value))
+        with pytest.raises(ConfigurationError) as caught:
+            state.all_reduce(torch.ones(6), output=torch.ones(2))
+        state.leave()
+        return [*texts, str(caught.value)]
+
+
+def test_shards_that_cannot_be_summed_are_refused(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        for biased, keeps, again, divided, uneven in four_ranks.run(shard_refusals, list(range(RANKS)), variables):
+            assert "has error feedback here, as large as the whole model" in biased
+            assert "has error feedback here, as large as the whole model" in keeps
+            assert "The model has the reduce-scatter ShardedSum already. Attach once" in again
+            assert "by SUM and AVG, not by" in divided and "set_force_sum_reduction_for_comms(True)" in divided
+            assert "has no equal shards for 4 workers" in uneven

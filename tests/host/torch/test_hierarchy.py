@@ -204,10 +204,11 @@ def sparse_or_unknown_ranks(rank: int, variables: dict[str, str]) -> list[str]:
     texts = []
     with environment({**variables, **as_torchrun(rank, [2, 2])}):
         with lanesum.torch.State.join(hierarchical=True, codec="fixed") as state:
-            try:
-                state.all_reduce(torch.ones(3).to_sparse())
-            except LanesumError as error:
-                texts.append(str(error))
+            for tensor, output in ((torch.ones(3).to_sparse(), None), (torch.ones(4), torch.ones(1))):
+                try:
+                    state.all_reduce(tensor, output=output)
+                except LanesumError as error:
+                    texts.append(str(error))
             dist.barrier()  # no leader leaves before the other one has joined
         os.environ.pop("LOCAL_RANK")
         for wrong in ({}, {"LOCAL_RANK": "\u00b2"}, {"LOCAL_RANK": "2"}):
@@ -223,7 +224,8 @@ def sparse_or_unknown_ranks(rank: int, variables: dict[str, str]) -> list[str]:
 def test_sparse_tensors_and_unknown_hosts_are_refused(four_ranks: Ranks) -> None:
     with controlled(2) as (_, variables):
         for texts in four_ranks.run(sparse_or_unknown_ranks, list(range(RANKS)), variables):
-            sparse, *unknown, beyond = texts
+            sparse, shards, *unknown, beyond = texts
+            assert "Ranks of one host cannot add up shards" in shards
             assert "cannot add up sparse tensors" in sparse
             assert len(unknown) == 2 and all("LOCAL_RANK and LOCAL_WORLD_SIZE do not say" in one for one in unknown)
             assert "LOCAL_RANK=2 and LOCAL_WORLD_SIZE=2 do not fit rank " in beyond

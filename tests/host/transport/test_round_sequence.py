@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import Flag, Header, Kind, LaneOp
+from lanesum.protocol.spec import HEADER_BYTES, SCATTERED
 from lanesum.transport import JobTicket
 from lanesum.transport.constants import MIN_PTO_S
 from lanesum.transport.errors import MismatchError, ResultGoneError, RoundSize
@@ -124,6 +125,65 @@ def test_results_of_two_levels(fields: dict[str, int], trailer: list[int], taken
     if taken is not None:
         assert round_.contributors().tolist() == [taken]
         assert round_.result().tolist() == [8, 9]
+
+
+@pytest.mark.parametrize(
+    ("fields", "payload", "taken"),
+    [
+        ({"workers": 0b111, "chunk": 1}, [], True),
+        ({"workers": 0b111, "chunk": 1}, [8, 9], True),
+        ({"workers": 0b111, "chunk": 1}, [8], False),
+        ({"workers": 0b011, "chunk": 1}, [], False),
+        ({"workers": 0b011, "chunk": 1, "flags": Flag.PARTIAL}, [], True),
+        ({"workers": 0b001, "chunk": 1, "flags": Flag.PARTIAL}, [], False),
+        ({"workers": 0b111, "chunk": 0}, [], False),  # its own
+        ({"workers": 0b111, "chunk": 3}, [], False),
+        ({"workers": 0b111, "chunk": 0}, [8, 9], True),
+    ],
+)
+def test_header_only_results_are_for_chunks_of_others(fields: dict[str, int], payload: list[int], taken: bool) -> None:
+    to = ticket(0, 3, quorum=2, slots=8)
+    rounds = make_round_sequence(to)
+    round_ = rounds.start(LaneOp.ADD32, words(12), scattered=True)
+    rounds.due(0.0)
+    assert round_.chunks == 6
+    assert rounds.receive(answer(to, payload=payload, **fields), 0.0) == taken
+    assert (round_.refused_results, round_.is_done(fields["chunk"])) == (int(not taken), taken)
+
+
+def test_header_only_result_names_contributors_of_racks() -> None:
+    to = ticket(0, 4, places=PLACES, quorum=3)
+    rounds = make_round_sequence(to)
+    round_ = rounds.start(LaneOp.ADD32, words(8), scattered=True)
+    rounds.due(0.0)
+    fields = {"chunk": 1, "racks": 0b101, "flags": Flag.PARTIAL}
+    assert not rounds.receive(answer(to, payload=[0b10, 0], **fields), 0.0)
+    assert rounds.receive(answer(to, payload=[0b10, 0, 0b100001], **fields), 0.0)
+    assert round_.contributors()[1].tolist() == [0b10, 0, 0b100001]
+
+
+def test_header_only_result_of_plain_round_is_refused() -> None:
+    to = ticket()
+    rounds, round_ = begin(to)
+    assert not rounds.receive(answer(to, payload=[], workers=ALL), 0.0)
+    assert round_.refused_results == 1
+
+
+def test_scattered_round_sends_shards_in_turn() -> None:
+    to = ticket(1, 2, slots=8)
+    rounds = make_round_sequence(to)
+    round_ = rounds.start(LaneOp.ADD32, words(6), scattered=True)
+    sent = [bytes(datagram) for datagram in rounds.due(0.0)]
+    payloads = [np.frombuffer(datagram[HEADER_BYTES:], ">u4").tolist() for datagram in sent]
+    assert payloads == [[0, 1], [3, 4], [2, 0], [5, 0]]
+    assert {Header.unpack(datagram).racks for datagram in sent} == {6 | SCATTERED}
+    for chunk, payload in enumerate(([], [8, 9], [], [7, 0])):
+        assert rounds.receive(answer(to, payload=payload, workers=ALL, chunk=chunk), 0.0)
+    assert round_.result().tolist() == [8, 9, 7]
+    rounds.finish(round_)
+    rounds.receive(answer(to, Kind.PENDING, chunk=2, workers=1), LATER)
+    (again,) = rounds.due(LATER)
+    assert bytes(again[HEADER_BYTES:]) == sent[2][HEADER_BYTES:]
 
 
 def test_partial_result_without_quorum_is_refused() -> None:

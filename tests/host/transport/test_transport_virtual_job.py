@@ -31,10 +31,12 @@ sizes = st.lists(st.integers(0, 24), min_size=1, max_size=6)
     jitter_s=st.sampled_from([0.0, 2e-3]),
     switch=st.booleans(),
     sizes=sizes,
+    scattered=st.sets(st.integers(0, 5)),
 )
 @example(
     # Windows shrink to one packet each while they hold different chunks: then the first ones waited for ever.
     seed=78134, workers=2, slots=4, window=4, loss=0.3, duplicates=0.0, jitter_s=0.002, switch=False, sizes=[7, 16],
+    scattered=set(),
 )  # fmt: skip
 def test_job_on_any_network_has_exact_sums(
     seed: int,
@@ -46,9 +48,12 @@ def test_job_on_any_network_has_exact_sums(
     jitter_s: float,
     switch: bool,
     sizes: list[int],
+    scattered: set[int],
 ) -> None:
+    sizes = [size * workers if number in scattered else size for number, size in enumerate(sizes)]
     job = VirtualJob(
         random_plans(seed, workers, sizes, OPS),
+        scattered=scattered,
         seed=seed,
         loss=loss,
         duplicates=duplicates,
@@ -89,6 +94,19 @@ def test_restarted_aggregation_points_cost_only_time(
         job.at(when, job.restart)
     job.run()
     check_sums(job)
+
+
+def test_owner_gets_lost_sum_after_restart() -> None:
+    """The others have the header-only result, and may have sent later chunks; the point has lost the sum."""
+
+    def lost(worker: int, sends: bool, header: Header) -> bool:
+        return worker == 1 and not sends and header.kind == Kind.RESULT and header.chunk == 1 and job.now < 5e-3
+
+    job = VirtualJob(random_plans(3, 3, [36]), lost=lost, scattered=(0,), slots=4)
+    job.at(5e-3, job.restart)
+    job.run()
+    check_sums(job)
+    assert [worker.stats.answered_pendings > 0 for worker in job.workers] == [True, False, True]
 
 
 def test_result_lost_before_restart_comes_from_retransmit_buffers() -> None:
@@ -197,12 +215,28 @@ def test_late_worker_receives_quorum_results() -> None:
     starts=st.floats(0, 50 * PATH_S),
     quorum=st.integers(0, 3),
     places=st.sampled_from([(), ((0, 0), (0, 1), (1, 0)), ((3, 7), (0, 31), (3, 0))]),
+    scattered=st.sets(st.sampled_from([0, 2])),
 )
 def test_levels_and_quorums_on_any_network_agree(
-    seed: int, loss: float, jitter_s: float, starts: float, quorum: int, places: tuple[tuple[int, int], ...]
+    seed: int,
+    loss: float,
+    jitter_s: float,
+    starts: float,
+    quorum: int,
+    places: tuple[tuple[int, int], ...],
+    scattered: set[int],
 ) -> None:
-    plans = random_plans(seed, 3, [6, 11, 2, 5])
-    job = VirtualJob(plans, seed=seed, loss=loss, jitter_s=jitter_s, starts={2: starts}, quorum=quorum, places=places)
+    plans = random_plans(seed, 3, [6, 11, 3, 5])
+    job = VirtualJob(
+        plans,
+        seed=seed,
+        loss=loss,
+        jitter_s=jitter_s,
+        starts={2: starts},
+        quorum=quorum,
+        places=places,
+        scattered=scattered,
+    )
     job.run()
     check_sums(job)
 

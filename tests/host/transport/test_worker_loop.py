@@ -93,13 +93,17 @@ def test_window_or_deadline_of_zero_raises() -> None:
 
 
 def test_round_that_the_job_cannot_sum_raises() -> None:
-    (ticket,) = tickets((HOST, 9), 1)
+    ticket = tickets((HOST, 9), 2)[0]
     one = dataclasses.replace(ticket, ops=(LaneOp.EXPAND3TO8,))
     with contextlib.closing(UdpTransport(one)) as transport:
         with pytest.raises(TransportError, match=r"Job \d+ was not admitted for ADD32; it has EXPAND3TO8"):
             transport.exchange(LaneOp.ADD32, WORDS)
         with pytest.raises(TransportError, match="1000 words are not whole groups of 3, as EXPAND3TO8 needs them"):
             transport.exchange(LaneOp.EXPAND3TO8, WORDS)
+        with pytest.raises(TransportError, match="9 words are not whole groups of 3 in each of 2 equal shards"):
+            transport.begin_round(LaneOp.EXPAND3TO8, np.zeros(9, np.uint32), scattered=True)
+        with pytest.raises(TransportError, match="1,610,612,736 words are more than the 1,073,741,823 of a round"):
+            transport.exchange(LaneOp.EXPAND3TO8, np.broadcast_to(np.uint32(0), 3 << 29))
 
 
 def test_unknown_offload_raises() -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import combine, expand
 from lanesum.protocol import Flag, Header, Kind, LaneOp, Packet
+from lanesum.protocol.spec import SCATTERED
 from lanesum.server import Aggregator, ServerJob
 from lanesum.server.jobs import DEFAULT_KEPT_RESULTS
 from lanesum.transport import JobTicket, TransportStats
@@ -101,6 +102,7 @@ class VirtualJob:
         pause_s: the longest time between two rounds of a worker.
         packet_s: time of a packet on a worker's link, in each direction.
         history: results that the server keeps.
+        scattered: rounds, by number, whose sums go to the owners of their chunks; a switch sends them to all.
         fields: of the tickets.
     """
 
@@ -121,6 +123,7 @@ class VirtualJob:
         packet_s: float = 0.0,
         window: int = 64,
         history: int = DEFAULT_KEPT_RESULTS,
+        scattered: Collection[int] = (),
         **fields: Any,
     ) -> None:
         self.tickets = [ticket(worker, len(plans), **fields) for worker in range(len(plans))]
@@ -130,6 +133,7 @@ class VirtualJob:
         ]
         self.now = 0.0
         self._history = history
+        self.scattered = scattered
         self._unknown = unknown
         self._random = random.Random(seed)
         self._shares = loss, duplicates, jitter_s
@@ -166,7 +170,8 @@ class VirtualJob:
             event()
 
     def _begin(self, worker: Worker) -> None:
-        worker.round = worker.rounds.start(*worker.plan[len(worker.results)])
+        number = len(worker.results)
+        worker.round = worker.rounds.start(*worker.plan[number], scattered=number in self.scattered)
         self._send(worker)
 
     def _send(self, worker: Worker) -> None:
@@ -202,6 +207,7 @@ class VirtualJob:
         by_switch = self.switch is not None and not bypass
         point = self.switch if by_switch and self.switch is not None else self.server
         by_address = {one.ticket.local: one for one in self.workers}
+        datagram = _without_owner(datagram) if by_switch else datagram
         for receiver, made in point.handle(worker.ticket.local, datagram):
             self._travel(by_address[receiver], self._from_switch(made) if by_switch else made, False)
 
@@ -256,6 +262,9 @@ def check_sums(job: VirtualJob) -> None:
         named = first.contributors[number]
         for worker in job.workers:
             np.testing.assert_array_equal(worker.contributors[number], named)
+        if number in job.scattered:
+            _check_shards(job, number)
+            continue
         for chunk in range(-(-words.size // per_chunk)):
             members = [one for one, (rack, bit) in enumerate(places) if named[chunk, rack] >> bit & 1]
             assert len(members) >= (first.ticket.quorum or len(job.workers))
@@ -263,3 +272,27 @@ def check_sums(job: VirtualJob) -> None:
             exact = expected(op, [contributions[one][part] for one in members], first.ticket.code_table)
             for worker in job.workers:
                 np.testing.assert_array_equal(worker.results[number][chunk * per_result :][: exact.size], exact)
+
+
+def _without_owner(datagram: bytes) -> bytes:
+    """Return a contribution without the mark of a scattered round, so that the sum goes to all, as from a switch."""
+    packet = Packet.unpack(datagram)
+    packet.header.racks &= ~SCATTERED
+    return packet.pack()
+
+
+def _check_shards(job: VirtualJob, number: int) -> None:
+    """Check that each worker has the exact sum of its shard, over the contributors of each of its chunks."""
+    (op, words), ticket = job.workers[0].plan[number], job.tickets[0]
+    shard = words.size // len(job.workers)
+    per_chunk = op.shape.uplink_words(ticket.data_words(op))
+    for own, worker in enumerate(job.workers):
+        assert worker.results[number].size == op.shape.accumulator_words(shard)
+        for turn, start in enumerate(range(0, shard, per_chunk)):
+            named = worker.contributors[number][turn * len(job.workers) + own]
+            members = [one for one, place in enumerate(job.tickets) if named[place.place[0]] >> place.place[1] & 1]
+            assert len(members) >= (ticket.quorum or len(job.workers))
+            part = slice(own * shard + start, own * shard + min(start + per_chunk, shard))
+            exact = expected(op, [job.workers[one].plan[number][1][part] for one in members], ticket.code_table)
+            begin = op.shape.accumulator_words(start)
+            np.testing.assert_array_equal(worker.results[number][begin : begin + exact.size], exact)

@@ -109,7 +109,10 @@ class HostBackend:
         self._coder.encode(self._vector, run, self._powers, self._positions, self._context, words)
 
     def decode(self, number: int, lanes: Words) -> None:
-        run = self.runs[number]
+        self.decode_run(self.runs[number], lanes)
+
+    def decode_run(self, run: Run, lanes: Words) -> None:
+        """Decode the sums of any run over all workers."""
         self._coder.decode(lanes, run, self._scales, self._context, self._everyone, self.values)
 
     def decode_members(self, sums: Words, members: Members) -> None:

@@ -25,13 +25,16 @@ from lanesum.codecs.base import (
     RoundPieces,
     RoundShape,
     Steps,
+    UnencodableError,
+    Vector,
     always,
     is_tensor,
     round_in_pieces,
 )
-from lanesum.codecs.checks import checked_vector, checked_words, uniform_contributors
+from lanesum.codecs.checks import checked_vector, checked_words, refuse_not_finite, uniform_contributors
 from lanesum.codecs.kernels.philox import ROUNDS
 from lanesum.codecs.norms import checked_peaks
+from lanesum.codecs.shards import Shards, own_shard, scattered_round
 from lanesum.codecs.thc.backend import Backend, HostBackend
 from lanesum.codecs.thc.blocks import BlockCoder, Run
 from lanesum.codecs.thc.grid import Grid, best_grid, best_of
@@ -94,7 +97,11 @@ class THC:
     def _set(self, op: LaneOp, grid: Grid, per_word: int | None = None) -> None:
         self.op, self.grid = op, grid
         self.traits = CodecTraits(
-            unbiased=True, accepts_device_tensors=True, adds_error_feedback=True, max_nmse=1.1 * grid.error()
+            unbiased=True,
+            accepts_device_tensors=True,
+            adds_error_feedback=True,
+            scatters=True,
+            max_nmse=1.1 * grid.error(),
         )
         #: Arithmetic of the codec on runs of blocks.
         self.coder = BlockCoder(grid, op, self.block, per_word)
@@ -127,6 +134,11 @@ class THC:
         ``x`` may be a PyTorch tensor of a device; ``context.error_feedback`` is added to it there. On the host the
         residual overlaps the code round.
         """
+        if context.scattered:
+            shards = None if is_tensor(x) else Shards.of(x.size, self.block, context)
+            if shards is None:
+                return own_shard((yield from self.all_reduce(x, replace(context, scattered=False))), context)
+            return (yield from self._reduce_scatter(x, shards, context))
         backend = self._backend(x, context)
         if backend is None:
             return (yield from self._on_host(x, context))
@@ -138,6 +150,29 @@ class THC:
         backend.prepare(norms, checked_peaks(reply, norm_shape))
         round_, finish = self.code_round(backend, context)
         return finish((yield round_))
+
+    def _reduce_scatter(self, x: Vector, shards: Shards, context: CodecContext) -> Steps:
+        """Encode all shards, and decode the sum of this worker's one."""
+        vector = shards.pad(checked_vector(x, context, self.workers))
+        backend = HostBackend(self.coder, vector, context)
+        try:
+            norms = backend.norms()
+        except UnencodableError:
+            if not np.isfinite(x).all():
+                refuse_not_finite(x, context)  # names the element without the padding
+            raise
+        reply = yield Round(LaneOp.MAX, norms.view(np.uint32), label="norm")
+        backend.prepare(norms, checked_peaks(reply, RoundShape(LaneOp.MAX, norms.size)))
+        for number in range(len(backend.runs)):
+            backend.encode(number)
+        reply = yield scattered_round(self.op, backend.codes, "codes", backend.own_residual)
+        own = shards.own_blocks(self.block)
+        run = Run(own.start, own.stop, vector.size, self.block)
+        words = run.words(self.coder.code_bits)
+        backend.decode_run(run, checked_words(reply, RoundShape(self.op, words.stop - words.start)))
+        values = backend.values[run.values][: shards.size].copy()
+        residual = backend.result(reply.included).residual
+        return Result(values, None if residual is None else shards.unpad(residual))
 
     def code_round(self, backend: Backend, context: CodecContext) -> tuple[Round, Callable[[Aggregate], Result]]:
         """Return the round ``codes`` of a prepared backend, and the function that decodes its aggregate."""

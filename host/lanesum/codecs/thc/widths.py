@@ -124,6 +124,7 @@ class WidthTHC(THC):
             self.traits,
             unbiased=False,
             follows_optimizer=exponent is None,
+            scatters=False,
             max_nmse=self.traits.max_nmse if self._flat else 1.0,
             depends_on_past_sums=True,
         )

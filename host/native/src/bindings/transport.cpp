@@ -158,6 +158,7 @@ void define_transport(nb::module_ &module) {
         .def_prop_ro("begin", &RoundState::begin)
         .def_prop_ro("data_words", &RoundState::data_words)
         .def_prop_ro("certified", &RoundState::certified)
+        .def_prop_ro("scattered", [](const RoundState &round) { return round.size().scattered; })
         .def_prop_ro("refused_results", &RoundState::refused_results)
         .def_prop_ro("failed_results", &RoundState::failed_results)
         .def_prop_ro("complete", &RoundState::complete)
@@ -185,10 +186,10 @@ void define_transport(nb::module_ &module) {
         .def("latency", &latency, "Returns the latency histogram, uint64 counts by bucket.")
         .def(
             "start",
-            [](RoundSequence &rounds, std::uint32_t op, const Uplink &words, bool opening) {
-                return rounds.start(static_cast<LaneOp>(op), {words.data(), words.size()}, opening);
+            [](RoundSequence &rounds, std::uint32_t op, const Uplink &words, bool opening, bool scattered) {
+                return rounds.start(static_cast<LaneOp>(op), {words.data(), words.size()}, opening, scattered);
             },
-            nb::arg("op"), nb::arg("words"), nb::arg("opening") = false,
+            nb::arg("op"), nb::arg("words"), nb::arg("opening") = false, nb::arg("scattered") = false,
             "``words`` have to exist, unchanged, until ``finish``.")
         .def("continue_at", &RoundSequence::continue_at, nb::arg("epoch"))
         .def_prop_ro("can_start", &RoundSequence::can_start)

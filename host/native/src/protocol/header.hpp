@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "protocol/spec.hpp"
 
@@ -62,5 +63,10 @@ struct Header {
 
     bool operator==(const Header &) const = default;
 };
+
+/// Return the worker that needs the sum of a chunk, by number; nothing if all of ``workers`` do.
+inline std::optional<std::uint32_t> owner_of(std::uint32_t chunk, std::uint32_t round_size, std::uint32_t workers) {
+    return round_size & SCATTERED ? std::optional(chunk % workers) : std::nullopt;
+}
 
 }  // namespace lanesum

@@ -23,6 +23,7 @@ inline constexpr std::uint32_t SLOT_SHARES = 24;
 inline constexpr std::uint32_t OPENING = 1;
 inline constexpr std::uint32_t NONCE_WORDS = 2;
 inline constexpr std::uint32_t CERTIFIED = 2147483648;
+inline constexpr std::uint32_t SCATTERED = 1073741824;
 
 enum Kind : std::uint32_t {
     KIND_CONTRIBUTION = 1,

@@ -11,15 +11,14 @@ namespace {
 
 constexpr std::uint32_t KEPT_FLAGS = FLAG_ECN | FLAG_COLLISION | FLAG_RETRANSMISSION;
 
-// A retransmitted aggregate is answered to all workers in it.
-void answer_contributors(const MemberTable &members, std::uint32_t worker, std::span<const std::byte> datagram,
-                         Answers &answers) {
-    answers.add(members.member(worker), datagram);
+template <typename Visit>
+void each_worker(std::uint32_t worker, Visit visit) {
+    visit(worker);
 }
 
-void answer_contributors(const MemberTable &members, const WorkerSet &workers, std::span<const std::byte> datagram,
-                         Answers &answers) {
-    workers.each([&](std::uint32_t worker) { answers.add(members.member(worker), datagram); });
+template <typename Visit>
+void each_worker(const WorkerSet &workers, Visit visit) {
+    workers.each(visit);
 }
 
 }  // namespace
@@ -100,13 +99,13 @@ ServerDecision ServedJob::answer(const Header &header, const MemberIndex &sender
         case ServerDecision::CONTRIBUTE_AND_COMPLETE:
             entry.partial_sums.merge_all(slots_.run_of(header).pool);
             entry.result = headers_.result(header, entry.owner, entry.flags);
-            answer_all(packed(*entry.result, entry.partial_sums.total(), answers), answers);
+            answer_result(header, entry, *entry.result, members_.all_workers(), answers);
             break;
         case ServerDecision::REPLAY: {
-            // INV-2: the same words as in the first answer.
+            // INV-2: the same words as in the first answer. A retransmitted aggregate is answered to all workers in it.
             Header replay = *entry.result;
             replay.flags |= FLAG_RETRANSMISSION | (flags & FLAG_ECN);
-            answer_contributors(members_, workers, packed(replay, entry.partial_sums.total(), answers), answers);
+            answer_result(header, entry, replay, workers, answers);
             break;
         }
         case ServerDecision::REPORT_PENDING:
@@ -127,6 +126,24 @@ ServerDecision ServedJob::answer(const Header &header, const MemberIndex &sender
             break;
     }
     return decision;
+}
+
+// Workers that do not own the chunk get the header alone.
+template <typename Workers>
+void ServedJob::answer_result(const Header &asked, const ServerEntry &entry, const Header &result,
+                              const Workers &workers, Answers &answers) const {
+    const std::optional<std::uint32_t> owner = owner_of(asked.chunk, asked.racks, members_.size());
+    std::span<const std::byte> full, header_only;
+    each_worker(workers, [&](std::uint32_t worker) {
+        const bool needs_words = !owner || *owner == worker;
+        std::span<const std::byte> &datagram = needs_words ? full : header_only;
+        if (datagram.empty()) {
+            Header own = result;
+            own.words = needs_words ? result.words : 0;
+            datagram = packed(own, entry.partial_sums.total().first(own.words), answers);
+        }
+        answers.add(members_.member(worker), datagram);
+    });
 }
 
 void ServedJob::answer_all(std::span<const std::byte> datagram, Answers &answers) const {

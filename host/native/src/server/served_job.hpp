@@ -57,6 +57,9 @@ private:
     template <typename Workers>
     ServerDecision answer(const Header &header, const MemberIndex &sender, const Workers &workers,
                           const Payload &payload, std::uint32_t flags, bool on_switches, Answers &answers);
+    template <typename Workers>
+    void answer_result(const Header &asked, const ServerEntry &entry, const Header &result, const Workers &workers,
+                       Answers &answers) const;
     void answer_all(std::span<const std::byte> datagram, Answers &answers) const;
     void answer_pending(const Header &asked, const ServerEntry &entry, const MemberIndex &sender,
                         Answers &answers) const;

@@ -11,12 +11,13 @@
 namespace lanesum::transport {
 
 ChunkBatch::ChunkBatch(Header header, std::span<const std::uint32_t> words, std::uint32_t chunks,
-                       std::size_t packet_words, std::size_t data_words, std::uint64_t position, std::uint32_t slots,
-                       std::shared_ptr<const Certification> certification)
+                       std::size_t packet_words, std::size_t data_words, std::uint32_t shards, std::uint64_t position,
+                       std::uint32_t slots, std::shared_ptr<const Certification> certification)
     : words_(words),
       chunks_(chunks),
       packet_words_(packet_words),
       data_words_(data_words),
+      shards_(shards),
       position_(position),
       slots_(slots),
       certification_(std::move(certification)),
@@ -39,24 +40,37 @@ void ChunkBatch::lay_out(std::uint32_t chunk, std::uint32_t flags, std::byte *pa
     for (std::size_t i = 0; i < HEADER_BYTES; ++i) {
         packet[i] |= template_[i];
     }
-    const std::size_t begin = (chunk - first_) * data_words_;
-    const std::size_t present = std::min(data_words_, words_.size() - std::min(begin, words_.size()));
+    const std::span<const std::uint32_t> present = words_of(chunk);
     std::byte *payload = packet + HEADER_BYTES;
-    store_words(payload, words_.subspan(std::min(begin, words_.size()), present));
-    std::memset(payload + present * WORD_BYTES, 0, (packet_words_ - present) * WORD_BYTES);
+    store_words(payload, present);
+    std::memset(payload + present.size_bytes(), 0, packet_words_ * WORD_BYTES - present.size_bytes());
     if (certification_ != nullptr) {
         certification_->seal(op_, epoch_, chunk, {payload, packet_words_ * WORD_BYTES});
     }
 }
 
+/// Returns the words of data of a chunk, without its padding.
+std::span<const std::uint32_t> ChunkBatch::words_of(std::uint32_t chunk) const {
+    const std::uint32_t number = chunk - first_;
+    const std::size_t shard_words = words_.size() / shards_;
+    const std::size_t begin = std::min(number / shards_ * data_words_, shard_words);
+    return words_.subspan(number % shards_ * shard_words + begin, std::min(data_words_, shard_words - begin));
+}
+
 void ChunkBatch::keep_last(std::uint32_t chunks) {
-    const std::uint32_t dropped = size() - std::min(chunks, size());
-    words_ = words_.subspan(std::min(dropped * data_words_, words_.size()));
+    const std::uint32_t first = chunks_ - std::min(chunks, size());
     // The words may already lie in kept_.
-    std::vector<std::uint32_t> kept(words_.begin(), words_.end());
+    std::vector<std::uint32_t> kept;
+    kept.reserve((chunks_ - first) * data_words_);
+    for (std::uint32_t chunk = first; chunk < chunks_; ++chunk) {
+        const std::span<const std::uint32_t> present = words_of(chunk);
+        kept.insert(kept.end(), present.begin(), present.end());
+        kept.resize((chunk + 1 - first) * data_words_);
+    }
     kept_ = std::move(kept);
     words_ = kept_;
-    first_ += dropped;
+    shards_ = 1;
+    first_ = first;
 }
 
 }  // namespace lanesum::transport

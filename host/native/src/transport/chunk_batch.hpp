@@ -21,9 +21,10 @@ public:
     /// @param words of the whole round; have to exist as long as the batch, or until ``keep_last``. The last packet is
     ///        padded with zeros.
     /// @param data_words words of data in a packet of ``packet_words``.
+    /// @param shards the words are equal shards, whose packets take turns.
     /// @param certification makes the other words; null if there are none.
     ChunkBatch(Header header, std::span<const std::uint32_t> words, std::uint32_t chunks, std::size_t packet_words,
-               std::size_t data_words, std::uint64_t position, std::uint32_t slots,
+               std::size_t data_words, std::uint32_t shards, std::uint64_t position, std::uint32_t slots,
                std::shared_ptr<const Certification> certification);
 
     /// The first chunk that is kept.
@@ -40,6 +41,8 @@ public:
     void keep_last(std::uint32_t chunks);
 
 private:
+    std::span<const std::uint32_t> words_of(std::uint32_t chunk) const;
+
     std::byte template_[HEADER_BYTES];
     std::span<const std::uint32_t> words_;  // of chunk first_ and later
     std::vector<std::uint32_t> kept_;
@@ -47,6 +50,7 @@ private:
     std::uint32_t chunks_;
     std::size_t packet_words_;
     std::size_t data_words_;
+    std::uint32_t shards_;  // 1 once the words are those of kept_
     std::uint64_t position_;
     std::uint32_t slots_;
     std::shared_ptr<const Certification> certification_;

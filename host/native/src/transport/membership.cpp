@@ -23,22 +23,28 @@ Membership::Membership(const JobTicket &ticket)
 }
 
 bool Membership::contributors(const Header &header, std::span<const std::byte> datagram,
-                              std::span<std::uint32_t> bitmaps) const {
+                              std::span<std::uint32_t> bitmaps, bool owned) const {
+    const bool has_trailer = two_levels_ && (header.flags & FLAG_PARTIAL);
+    const std::size_t trailer_bytes = has_trailer ? members_.size() * WORD_BYTES : 0;
+    if (datagram.size() != result_bytes_ + trailer_bytes && (owned || datagram.size() != HEADER_BYTES + trailer_bytes)) {
+        return false;
+    }
     if (!(header.flags & FLAG_PARTIAL)) {
         const bool named = two_levels_ ? header.racks == racks_ : header.workers == members_[0];
-        if (!named || datagram.size() != result_bytes_) {
+        if (!named) {
             return false;
         }
         std::ranges::copy(members_, bitmaps.begin());
         return true;
     }
-    if (quorum_ == 0 || datagram.size() != result_bytes_ + (two_levels_ ? members_.size() * WORD_BYTES : 0)) {
+    if (quorum_ == 0) {
         return false;
     }
+    const std::byte *const trailer = datagram.data() + datagram.size() - trailer_bytes;
     if (two_levels_) {
         std::uint32_t racks = 0;
         for (std::size_t rack = 0; rack < bitmaps.size(); ++rack) {
-            bitmaps[rack] = load_be32(datagram.data() + result_bytes_ + rack * WORD_BYTES);
+            bitmaps[rack] = load_be32(trailer + rack * WORD_BYTES);
             racks |= static_cast<std::uint32_t>(bitmaps[rack] != 0) << rack;
         }
         if (header.racks != racks) {

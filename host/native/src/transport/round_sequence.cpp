@@ -27,9 +27,10 @@ std::uint64_t RoundSequence::position() const {
     return begin % (std::uint64_t{2} * link_->ticket.slots);
 }
 
-std::shared_ptr<RoundState> RoundSequence::start(LaneOp op, std::span<const std::uint32_t> words, bool opening) {
+std::shared_ptr<RoundState> RoundSequence::start(LaneOp op, std::span<const std::uint32_t> words, bool opening,
+                                                 bool scattered) {
     assert(can_start());
-    auto round = std::make_shared<RoundState>(link_, op, words, next_epoch_, scheduler_.end(), opening);
+    auto round = std::make_shared<RoundState>(link_, op, words, next_epoch_, scheduler_.end(), opening, scattered);
     scheduler_.begin(round);
     retransmit_buffer_.begin(next_epoch_, round->batch());
     ++next_epoch_;
@@ -171,7 +172,7 @@ ReceiveOutcome RoundSequence::take_result(RoundState &round, const Header &heade
         return ReceiveOutcome::nothing;
     }
     const std::uint64_t position = round.begin() + chunk;
-    if (!link.membership.contributors(header, datagram, bitmaps_) || !may_have_result(position)) {
+    if (!link.membership.contributors(header, datagram, bitmaps_, round.is_owned(chunk)) || !may_have_result(position)) {
         ++stats.foreign_packets;
         round.count_refused();
         return ReceiveOutcome::nothing;

@@ -39,7 +39,9 @@ public:
     /// Starts the next round; only when ``can_start``. ``words``, in the machine's byte order, have to stay in place,
     /// unchanged, until ``finish`` of this round, or until no method of this object is called any more.
     /// @param opening the round opens the session; its packets bypass the switches.
-    std::shared_ptr<RoundState> start(LaneOp op, std::span<const std::uint32_t> words, bool opening = false);
+    /// @param scattered each worker gets the sum of its shard; the words are equal shards of whole groups.
+    std::shared_ptr<RoundState> start(LaneOp op, std::span<const std::uint32_t> words, bool opening = false,
+                                      bool scattered = false);
 
     /// Sets the number of the next round; only while no round is in flight. Of ``stats``, only foreign packets remain.
     void continue_at(std::uint32_t epoch);

@@ -14,18 +14,20 @@ std::uint32_t chunks_of(std::size_t words, std::size_t packet_words) {
 }  // namespace
 
 RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const std::uint32_t> words, std::uint32_t epoch,
-                       std::uint64_t begin, bool opening)
+                       std::uint64_t begin, bool opening, bool scattered)
     : link_(std::move(link)),
       certification_(link_->certification),
       data_words_(certification_ ? certification_->data_words(op) : link_->ticket.accumulator_words),
-      chunks_(chunks_of(words.size(), uplink_words(op, data_words_))),
+      shards_(scattered ? link_->ticket.workers : 1),
+      own_shard_(scattered ? link_->ticket.worker : 0),
+      chunks_(shards_ * chunks_of(words.size() / shards_, uplink_words(op, data_words_))),
       epoch_(epoch),
       begin_(begin),
-      size_{op, words.size()},
+      size_{op, words.size(), scattered},
       opening_(opening),
-      result_words_(result_words(op, words.size())),
+      result_words_(result_words(op, words.size() / shards_)),
       racks_(link_->membership.members().size()),
-      result_(memory::allocate_words(chunks_ * data_words_)),
+      result_(memory::allocate_words(chunks_ / shards_ * data_words_)),
       contributors_(chunks_ * racks_),
       done_(chunks_),
       left_(chunks_),
@@ -38,10 +40,11 @@ RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const st
     header.op = static_cast<std::uint32_t>(op);
     header.spare = opening ? OPENING : 0;
     header.workers = std::uint32_t{1} << ticket.place().bit;
-    header.racks = static_cast<std::uint32_t>(words.size()) | (certified() ? CERTIFIED : 0u);
+    header.racks =
+        static_cast<std::uint32_t>(words.size()) | (certified() ? CERTIFIED : 0u) | (scattered ? SCATTERED : 0u);
     header.fan_in_workers = ticket.worker & 0xFF;
     batch_ = std::make_shared<ChunkBatch>(header, words, chunks_, uplink_words(op, ticket.accumulator_words),
-                                          uplink_words(op, data_words_), begin, ticket.slots, certification_);
+                                          uplink_words(op, data_words_), shards_, begin, ticket.slots, certification_);
 }
 
 std::uint32_t RoundState::done_chunks() {
@@ -53,7 +56,10 @@ std::uint32_t RoundState::done_chunks() {
 
 bool RoundState::load_result(std::uint32_t chunk, std::span<const std::byte> datagram,
                              std::span<const std::uint32_t> bitmaps) {
-    const std::span<std::uint32_t> data{result_.get() + chunk * data_words_, data_words_};
+    if (!is_owned(chunk)) {
+        return true;
+    }
+    const std::span<std::uint32_t> data{result_.get() + chunk / shards_ * data_words_, data_words_};
     const std::byte *const payload = datagram.data() + HEADER_BYTES;
     load_words(data, payload);
     return certification_ == nullptr ||

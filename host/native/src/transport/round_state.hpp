@@ -25,6 +25,7 @@ namespace lanesum::transport {
 struct RoundSize {
     LaneOp op;
     std::uint64_t words;
+    bool scattered;
 };
 
 class RoundState {
@@ -34,8 +35,9 @@ public:
     /// @param words have to stay in place, unchanged, until ``retire``.
     /// @param begin running position of the first chunk, counted since the session began.
     /// @param opening the round opens the session.
+    /// @param scattered each worker gets the sum of its shard, as in lanesum/transport/round_state.py.
     RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const std::uint32_t> words, std::uint32_t epoch,
-               std::uint64_t begin, bool opening = false);
+               std::uint64_t begin, bool opening = false, bool scattered = false);
 
     std::uint32_t chunks() const { return chunks_; }
     std::uint32_t epoch() const { return epoch_; }
@@ -59,6 +61,8 @@ public:
 
     bool complete() const { return left_ == 0; }
     bool answered() const { return left_ < chunks_ || !arrived_.empty(); }
+    /// This worker needs the sum of the chunk.
+    bool is_owned(std::uint32_t chunk) const { return chunk % shards_ == own_shard_; }
     bool is_done(std::uint32_t chunk) const { return chunk >= chunks_ || done_[chunk]; }
     /// Number of leading chunks that have their results; the next chunk is the first without one.
     std::uint32_t done_chunks();
@@ -96,6 +100,8 @@ private:
     std::shared_ptr<Link> link_;
     std::shared_ptr<const Certification> certification_;
     std::size_t data_words_;
+    std::uint32_t shards_;
+    std::uint32_t own_shard_;
     std::uint32_t chunks_;
     std::uint32_t epoch_;
     std::uint64_t begin_;
