@@ -309,6 +309,7 @@ def _commands(page: str) -> str:
 # Commands by page; commands.md has all others.
 COMMAND_PAGES: dict[str, tuple[str, ...]] = {
     "commands.md": (),
+    "commands-controller.md": ("controller",),
     "commands-job.md": ("job", "top"),
     "commands-bench.md": ("bench",),
 }

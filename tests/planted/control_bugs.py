@@ -76,7 +76,7 @@ QUOTAS = (
         ("a tenant fills a switch", "if tenant is not None and its + count > part:", "if False:"),
         (
             "admissions are saved beyond a minute",
-            "min(self._per_minute, left + (now - since) * rate)",
+            "min(per_minute, left + (now - since) * rate)",
             "left + (now - since) * rate",
         ),
         ("an admission is taken with a part of a token", "if left < 1:", "if left <= 0:"),
@@ -117,8 +117,8 @@ QUOTAS = (
         ),
         (
             "low priorities come first",
-            "(-claim.priority, claim.order, claim.job)",
-            "(claim.priority, claim.order, claim.job)",
+            "-claim.priority, claim.order, claim.job)",
+            "claim.priority, claim.order, claim.job)",
         ),
         (
             "ranges grow before others are cut",

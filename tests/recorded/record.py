@@ -52,6 +52,8 @@ def state_file(folder: Path) -> str:
         controller.join("b", 0, Taken("p0", "process 17 at w1", "thc"), caller=blue)
         controller.join("b", 1, Taken("p1", "process 18 at w2"))
         controller.leave("a", "w1")
+        controller.drain("s0", "new fans", name="a")
+        controller.change_tenant("blue", {"jobs": 9})
     with contextlib.closing(sqlite3.connect(path)) as db:
         return "\n".join(db.iterdump()) + "\n"
 

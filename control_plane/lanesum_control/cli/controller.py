@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.console import console
 from lanesum_control.controller.options import ControllerOptions
@@ -111,6 +112,41 @@ def switches(
         ]
         table.add_row(*map(Text, (name, f"{one['used']}/{one['all']}", "\n".join(states) or "up")))
     console().print(table)
+
+
+@app.command()
+def tenant(
+    name: Annotated[str, typer.Argument(help="Name of the tenant, as its token or certificate has it.")],
+    share: Annotated[float | None, typer.Option(help="As --tenant-share of the controller, for this tenant.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="As --tenant-jobs.")] = None,
+    admissions: Annotated[int | None, typer.Option(help="As --tenant-admissions.")] = None,
+    packets: Annotated[int | None, typer.Option(help="As --tenant-packets.")] = None,
+    priority: Annotated[
+        int | None, typer.Option(help="Its jobs get slots beyond their quota before jobs of a lower one; default: 0.")
+    ] = None,
+    default: Annotated[bool, typer.Option("--default", help="Give it the default quota again.")] = False,
+    controller: Controller = DEFAULT_CONTROLLER,
+) -> None:
+    """Change the quota of one tenant while its jobs run, and print it. The state keeps it."""
+    given = {
+        "share": share,
+        "jobs": jobs,
+        "admissions_per_minute": admissions,
+        "packets": packets,
+        "priority": priority,
+    }
+    changes = {kind: value for kind, value in given.items() if value is not None}
+    if bool(changes) is default:
+        raise ConfigurationError("Give either --default or a part of the quota.", "For example --jobs 10.")
+    message = {"tenant": name, "quota": None if default else changes}
+    answer = rpc.call(controller, rpc.TENANT, message, connect_s=rpc.CONNECT_S)
+    typer.echo(json.dumps(answer["quota"], indent=2))
+
+
+@app.command()
+def tenants(controller: Controller = DEFAULT_CONTROLLER) -> None:
+    """Print the default quota, and the quota and jobs of each tenant."""
+    typer.echo(json.dumps(rpc.call(controller, rpc.TENANTS, {}, connect_s=rpc.CONNECT_S), indent=2))
 
 
 def _for_job(job: str | None) -> str:

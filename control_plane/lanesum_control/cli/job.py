@@ -135,11 +135,13 @@ def remove(
 @app.command()
 def resize(
     name: Name,
-    slots: Annotated[int, typer.Argument(help="Requested slots.")],
+    slots: Annotated[int | None, typer.Argument(help="Requested slots; fewer than its quota lower this, too.")] = None,
+    quota: Annotated[int | None, typer.Option(help="Slots guaranteed at every switch from now on.")] = None,
+    priority: Annotated[int | None, typer.Option(help="Priority from now on, see admit.")] = None,
     controller: Controller = DEFAULT_CONTROLLER,
 ) -> None:
-    """Give a running job more or fewer slots, and print its allocation."""
-    _print(_call(controller, rpc.RESIZE, {"job": name, "slots": slots}))
+    """Give a running job more or fewer slots, another quota or priority, and print its allocation."""
+    _print(_call(controller, rpc.RESIZE, {"job": name, "slots": slots, "quota": quota, "priority": priority}))
 
 
 @app.command()

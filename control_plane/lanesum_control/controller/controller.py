@@ -19,9 +19,9 @@ from dataclasses import replace
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, CallerRole
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.controller.draining import Draining
 from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.controller.startup import start
+from lanesum_control.controller.tenants import Tenants
 from lanesum_control.controller.workers import Workers
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs.joining import Verdict, worker_number
@@ -45,7 +45,7 @@ _TAKE_OVER_GRACE_S = 30.0
 _CLOSE_S = 2.0  # in which changes may complete
 
 
-class Controller(Draining):
+class Controller(Tenants):
     """Controller of switches and servers. Thread-safe.
 
     Args:
@@ -93,7 +93,7 @@ class Controller(Draining):
                 f"{len(network.servers)}: {', '.join(ip for ip, _ in network.servers)}.",
                 "Name the control address of each of them (lanesum controller --server).",
             )
-        self._rates = TenantRates(quota, clock)
+        self._rates = TenantRates(clock)
         self._store = store
         switches = switches or {}
         sizes = PacketSizes(network, switches.keys(), accumulator_words)
@@ -156,7 +156,7 @@ class Controller(Draining):
         limited = caller.role is not CallerRole.OPERATOR
         request = self._requests.with_slots(request)
         if limited:
-            check_tenant(reconciler.quota, caller.name, request, reconciler.jobs.values())
+            check_tenant(reconciler.quotas.of(caller.name), caller.name, request, reconciler.jobs.values())
         request = self._requests.with_port(request.with_words(request.accumulator_words))
         with reconciler.lock:
             number, order = self._store.new_numbers()
@@ -196,7 +196,7 @@ class Controller(Draining):
     def _count_attempt(self, caller: Caller) -> None:
         if caller.role is not CallerRole.OPERATOR:
             with self.reconciler.lock:
-                self._rates.count_admission(caller.name)
+                self._rates.count_admission(caller.name, self.reconciler.quotas.of(caller.name))
 
     def remove(
         self, name: str, why: str = "removed", caller: Caller = UNAUTHENTICATED, *, unused: bool = False
@@ -226,18 +226,41 @@ class Controller(Draining):
             reconciler.carry_out()
             reconciler.links.forget(job.number)
 
-    def resize(self, name: str, slots: int, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
-        """Change the demand of a running job. Its workers keep their number of slots; the server sums the contributions
-        beyond the slots of a switch.
+    def resize(
+        self,
+        name: str,
+        slots: int | None = None,
+        caller: Caller = UNAUTHENTICATED,
+        *,
+        quota: int | None = None,
+        priority: int | None = None,
+    ) -> AdmittedJob:
+        """Change the demand, the quota or the priority of a running job; None leaves one as it is.
+
+        With fewer slots than its quota the job has a quota of all of them. Its workers keep their number of slots; the
+        server sums the contributions beyond the slots of a switch.
 
         Raises UnknownJobError, AdmissionError.
         """
         self._count_attempt(caller)
         with self.reconciler.changing.held_for(self._owner(name)):
             job = self._job(name)
-            changed = replace(job, request=replace(job.request, slots=slots))
-            self._requests.check(changed.request)
-            self._change(changed, f"resized to {slots} slots", caller, strict=True)
+            request = replace(job.request, slots=job.request.slots if slots is None else slots)
+            if quota is not None:
+                request = replace(request, quota=quota, best_effort=False)
+            elif request.quota is not None and request.quota > request.in_flight:
+                request = replace(request, quota=request.in_flight)
+            if priority is not None:
+                request = replace(request, priority=priority)
+            self._requests.check(request)
+            now = f"resized to {request.in_flight} slots"
+            for kind, value, before in (
+                ("quota", request.quota, job.request.quota),
+                ("priority", request.priority, job.request.priority),
+            ):
+                now += f", {kind} {value} in place of {before}" if value != before else ""
+            changed = replace(job, request=request)
+            self._change(changed, now, caller, strict=True)
             return self.reconciler.admitted(changed)
 
     def join(
@@ -275,7 +298,7 @@ class Controller(Draining):
             claim, verdict, alive = self.workers.judge(job, worker, by, take_over)
             if verdict is Verdict.RESTART:
                 with self.reconciler.lock:
-                    self._rates.count_incarnation(name, job.owner if job.limited else None)
+                    self._rates.count_incarnation(name, job.tenant, self.reconciler.quotas.of(job.tenant))
                 did = "took over" if take_over and alive else "began again"
                 self._restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}", caller)
             # Another process may have taken the new ticket meanwhile.
@@ -366,7 +389,7 @@ class Controller(Draining):
         old = reconciler.jobs[job.request.name]
         jobs = {**reconciler.jobs, job.request.name: job}
         if strict and job.limited:
-            check_tenant(reconciler.quota, job.owner, job.request, reconciler.jobs.values())
+            check_tenant(reconciler.quotas.of(job.owner), job.owner, job.request, reconciler.jobs.values())
         planned = reconciler.planned(jobs, strict=job if strict else None)
         with reconciler.lock:
             self._save(job, planned, what, caller)

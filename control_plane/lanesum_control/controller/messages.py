@@ -14,7 +14,7 @@ from lanesum_control.jobs.records import AdmittedJob
 from lanesum_control.state.events import date
 from lanesum_fabric.program.switch_job import Role
 
-_MAX_TEXT = 512
+MAX_TEXT = 512
 # Length of the jobs that one answer lists; the first one is listed in any case.
 _MAX_LIST_BYTES = 8 << 20
 
@@ -89,7 +89,7 @@ def ticket_of(message: dict[str, Any]) -> tuple[int, int, int]:
     return number_of(message, "job"), number_of(message, "tag"), number_of(message, "worker")
 
 
-def text_of(message: dict[str, Any], name: str, max_length: int = _MAX_TEXT) -> str | None:
+def text_of(message: dict[str, Any], name: str, max_length: int = MAX_TEXT) -> str | None:
     """Return a text of a caller; None without one. Raises AdmissionError."""
     value = message.get(name)
     if value is not None and len(str(value)) > max_length:

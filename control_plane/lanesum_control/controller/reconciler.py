@@ -26,7 +26,7 @@ from lanesum_control.jobs.records import AdmittedJob, Job, Moved
 from lanesum_control.planner.allocation import Ranges
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.planning import Plan, plan
-from lanesum_control.planner.quotas import TenantQuota
+from lanesum_control.planner.quotas import Quotas, TenantQuota
 from lanesum_control.servers.controlled_server import ControlledServer, ServerLinks
 from lanesum_control.servers.remote_server import ServerError
 from lanesum_control.side_by_side import begin, results
@@ -64,6 +64,7 @@ class Reconciler:
         lock: the inner lock, which may be taken inside ``changing``, not around it.
         jobs: the admitted jobs by name. Replaced together with ``plan``, under both locks.
         refused: reason why a switch refused a job, by job and switch; that switch is left out of later plans.
+        quotas: quotas of the tenants.
         drains: switches that are left out of all jobs or of one, by switch and number of the job, until their return.
     """
 
@@ -83,7 +84,7 @@ class Reconciler:
         self._words = accumulator_words
         self._events = events
         self._restart = restart
-        self.quota = quota
+        self.quotas = Quotas(quota, store.tenants())
         self.links = ServerLinks(servers, events)
         self._switches = {
             name: SwitchHandle(name, switch, network.seen[name].values(), events, network.ports(name))
@@ -174,7 +175,7 @@ class Reconciler:
         capacity = {name: handle.switch.slots for name, handle in self._switches.items()}
         reasons = self._unavailable(jobs, held)
         network = self._network.avoiding(self._ranks())
-        return plan(network, capacity, jobs.values(), held, reasons, self.capabilities, self.quota, strict)
+        return plan(network, capacity, jobs.values(), held, reasons, self.capabilities, self.quotas, strict)
 
     def _ranks(self) -> dict[str, int]:
         """Return the spines that paths avoid, see ``Spines.between``: before the start as the controller before did."""

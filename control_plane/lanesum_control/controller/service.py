@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import secrets
 import time
@@ -21,6 +22,7 @@ from lanesum.rpc.serving import Handler, JsonService, Messages
 from lanesum.rpc.tls import AccessError, import_grpc
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.messages import (
+    MAX_TEXT,
     fitting,
     job_message,
     job_of,
@@ -37,6 +39,7 @@ from lanesum_control.jobs.records import AdmittedJob, Job, JobRequest, Taken
 from lanesum_control.jobs.worker_reports import read_counts, read_failed_chunks
 from lanesum_control.observe.opentelemetry import CallSpans
 from lanesum_control.observe.traces import read_trace
+from lanesum_control.planner.quotas import TenantQuota
 from lanesum_control.security.access import Access, sees
 from lanesum_control.state.events import CONTROLLER, MAX_ANSWERED, date
 
@@ -91,6 +94,8 @@ class ControllerService(Serving):
             rpc.DRAIN: self._drain,
             rpc.UNDRAIN: self._undrain,
             rpc.DRAINS: lambda _message, _caller: {"drains": self._controller.drains()},
+            rpc.TENANT: self._tenant,
+            rpc.TENANTS: self._tenants,
             rpc.JOBS: self._jobs,
             rpc.COUNTERS: self._counters,
             rpc.EVENTS: self._events,
@@ -250,7 +255,12 @@ class ControllerService(Serving):
         return {}
 
     def _resize(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        return job_message(self._controller.resize(name_of(message), number_of(message, "slots"), caller))
+        """Change ``slots``, ``quota`` or ``priority`` of ``job``."""
+        kinds = ("slots", "quota", "priority")
+        slots, quota, priority = (None if message.get(kind) is None else number_of(message, kind) for kind in kinds)
+        if (slots, quota, priority) == (None, None, None):
+            raise AdmissionError("A change of a job names neither slots nor quota nor priority.")
+        return job_message(self._controller.resize(name_of(message), slots, caller, quota=quota, priority=priority))
 
     def _leave(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         return job_message(self._controller.leave(name_of(message), worker_of(message), caller))
@@ -266,6 +276,32 @@ class ControllerService(Serving):
     def _undrain(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Return the drained ``switch`` to all jobs; with ``job`` to this job alone."""
         return {"jobs": self._controller.undrain(str(message.get("switch")), caller, name=text_of(message, "job"))}
+
+    def _tenant(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Change the fields ``quota`` of the quota of ``tenant``; null: the default one."""
+        changes = message.get("quota")
+        if changes is not None:
+            kinds = {one.name: int | float if one.name == "share" else int for one in dataclasses.fields(TenantQuota)}
+            known = isinstance(changes, dict) and bool(changes) and changes.keys() <= kinds.keys()
+            if not known or any(isinstance(one, bool) or not isinstance(one, kinds[at]) for at, one in changes.items()):
+                raise AdmissionError(f"{str(changes)[:MAX_TEXT]} is no change of a quota.")
+        quota = self._controller.change_tenant(text_of(message, "tenant") or "", changes, caller)
+        return {"quota": dataclasses.asdict(quota)}
+
+    def _tenants(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+        """Return the ``default`` quota, and by tenant its quota and its jobs."""
+        quotas, jobs = self._controller.reconciler.quotas, self._controller.present()
+        owners = sorted({*quotas.own, *(job.owner for job in jobs if job.limited)})
+        return {
+            "default": dataclasses.asdict(quotas.default),
+            "tenants": {
+                owner: {
+                    "quota": dataclasses.asdict(quotas.of(owner)),
+                    "jobs": [job.request.name for job in jobs if job.tenant == owner],
+                }
+                for owner in owners
+            },
+        }
 
     def _jobs(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """List the first jobs after number ``after``; ``more`` is the number of jobs that follow.

@@ -30,6 +30,7 @@ class SlotClaim:
         quota: guaranteed slots at each of its switches; 0 means the shared pool only.
         priority: jobs of a higher one get the rest first.
         order: age; lower is older.
+        of_tenant: priority of its tenant, which counts before its own.
     """
 
     job: int
@@ -38,6 +39,7 @@ class SlotClaim:
     quota: int
     priority: int = 0
     order: int = 0
+    of_tenant: int = 0
 
     @property
     def shared(self) -> bool:
@@ -94,7 +96,7 @@ def allocate(capacity: Mapping[str, int], claims: Sequence[SlotClaim], held: Ran
 
 
 def _by_priority(claims: Iterable[SlotClaim]) -> list[SlotClaim]:
-    return sorted(claims, key=lambda claim: (-claim.priority, claim.order, claim.job))
+    return sorted(claims, key=lambda claim: (-claim.of_tenant, -claim.priority, claim.order, claim.job))
 
 
 def _check_quotas(capacity: Mapping[str, int], claims: Sequence[SlotClaim]) -> None:

@@ -21,7 +21,7 @@ from lanesum_control.jobs.records import Incarnation, Job, JobRequest
 from lanesum_control.planner.allocation import Ranges, SlotClaim, SlotRange, allocate
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.placement import Assignment, Placement, place
-from lanesum_control.planner.quotas import DEFAULT_QUOTA, SLOTS, TenantQuota, Usage
+from lanesum_control.planner.quotas import DEFAULT_QUOTAS, SLOTS, Quotas, TenantQuota, Usage
 from lanesum_fabric.program.capabilities import EVERYTHING, Capabilities, owner_word
 from lanesum_fabric.program.switch_job import Role, SwitchJob
 
@@ -154,7 +154,7 @@ def plan(
     held: Ranges,
     unavailable: Mapping[tuple[int, str], Reason],
     capabilities: Mapping[str, Capabilities] = {},
-    quota: TenantQuota = DEFAULT_QUOTA,
+    quotas: Quotas = DEFAULT_QUOTAS,
     strict: Job | None = None,
 ) -> Plan:
     """Place all jobs and give them slots and table entries: first the jobs with a quota, then those without.
@@ -166,7 +166,7 @@ def plan(
         held: present ranges.
         unavailable: (job, switch) pairs that are excluded, with the reason.
         capabilities: capabilities by switch; all for switches without an entry.
-        quota: quota of every tenant.
+        quotas: quotas of the tenants.
         strict: job that is not admitted yet, or changes: a quota that cannot be met is an error. The switch is left out
             of the others.
 
@@ -181,13 +181,13 @@ def plan(
     ranked = sorted(jobs, key=lambda job: (job.guaranteed == 0, job is strict, job.order))
     while True:
         parts = {
-            name: _Part(capabilities.get(name, EVERYTHING), capacity.get(name, 0), quota) for name in network.switches
+            name: _Part(capabilities.get(name, EVERYTHING), capacity.get(name, 0), quotas) for name in network.switches
         }
         placements: dict[int, Placement] = {}
         ops: dict[int, dict[str, tuple[LaneOp, ...]]] = {}
         for job in ranked:
             placements[job.number], ops[job.number] = _fit(job, network, reasons[job.number], parts, job is strict)
-        claims = [_claim(job, placements[job.number]) for job in jobs]
+        claims = [_claim(job, placements[job.number], quotas) for job in jobs]
         ranges = allocate(capacity, claims, held)
         without = [(c.job, switch) for c in claims for switch in c.switches if c.job not in ranges[switch]]
         if not without:
@@ -222,9 +222,9 @@ def _entry(job: Job, assignment: Assignment, slots: SlotRange, ops: tuple[LaneOp
 class _Part:
     """The jobs of one switch that are placed so far."""
 
-    def __init__(self, capabilities: Capabilities, slots: int, quota: TenantQuota) -> None:
+    def __init__(self, capabilities: Capabilities, slots: int, quotas: Quotas) -> None:
         self.capabilities = capabilities
-        self._usage = Usage({**capabilities.sizes, SLOTS: slots}, quota)
+        self._usage = Usage({**capabilities.sizes, SLOTS: slots}, quotas)
         self._tags: list[tuple[int, int]] = []
 
     def why_not(self, job: Job, assignment: Assignment) -> Reason | None:
@@ -316,6 +316,7 @@ def _ops(job: Job, placement: Placement, parts: Mapping[str, _Part]) -> dict[str
     return done
 
 
-def _claim(job: Job, placement: Placement) -> SlotClaim:
+def _claim(job: Job, placement: Placement, quotas: Quotas) -> SlotClaim:
     switches = tuple(assignment.switch for assignment in placement.assignments)
-    return SlotClaim(job.number, switches, job.slots, job.guaranteed, job.request.priority, job.order)
+    of_tenant, own = quotas.of(job.tenant).priority, job.request.priority
+    return SlotClaim(job.number, switches, job.slots, job.guaranteed, own, job.order, of_tenant)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import collections
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lanesum.errors import ConfigurationError
 from lanesum_control.errors import AdmissionError
@@ -34,12 +34,14 @@ class TenantQuota:
         admissions_per_minute: attempts to admit, resize or extend a job; this many may follow each other at once. The
             workers of its jobs may begin twice as many incarnations by joining again.
         packets: packets in flight of all jobs, slots times workers of each, which need memory of the servers.
+        priority: jobs of tenants of a higher one get slots beyond their quota first, whatever their own priorities.
     """
 
     share: float = 0.5
     jobs: int = 64
     admissions_per_minute: int = 60
     packets: int = 1 << 18
+    priority: int = 0
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
@@ -57,65 +59,81 @@ class TenantQuota:
 DEFAULT_QUOTA = TenantQuota()
 
 
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """Quotas of all tenants: the ``default`` one, and ``own`` ones by tenant."""
+
+    default: TenantQuota = DEFAULT_QUOTA
+    own: Mapping[str, TenantQuota] = field(default_factory=dict)
+
+    def of(self, tenant: str | None) -> TenantQuota:
+        """Return the quota of a tenant; the default one for None, of which only the priority counts."""
+        return self.default if tenant is None else self.own.get(tenant, self.default)
+
+
+DEFAULT_QUOTAS = Quotas()
+
+
 class Rate:
     """Token bucket for each tenant, or for each job. Not thread-safe: the controller's lock protects every call.
 
     Args:
-        per_minute: attempts per minute, and at once.
         clock: monotonic seconds.
         who: what the buckets are of, as in "Tenant".
         what: the attempts, as in "admissions".
     """
 
-    def __init__(self, per_minute: int, clock: Callable[[], float], who: str, what: str) -> None:
-        self._per_minute = per_minute
+    def __init__(self, clock: Callable[[], float], who: str, what: str) -> None:
         self._clock = clock
         self._who, self._what = who, what
-        self._buckets: dict[str, tuple[float, float]] = {}  # tokens left, and when
+        self._buckets: dict[str, tuple[float, float, int]] = {}  # tokens left, when, and of how many per minute
 
-    def take(self, name: str) -> None:
-        """Count an attempt. Raises AdmissionError if there were too many; this one is not counted then."""
-        now, rate = self._clock(), self._per_minute / 60
-        left, since = self._buckets.get(name, (float(self._per_minute), now))
-        left = min(self._per_minute, left + (now - since) * rate)
+    def take(self, name: str, per_minute: int) -> None:
+        """Count an attempt of ``per_minute``, and as many at once.
+
+        Raises AdmissionError if there were too many; this one is not counted then.
+        """
+        now, rate = self._clock(), per_minute / 60
+        left, since, _ = self._buckets.get(name, (float(per_minute), now, per_minute))
+        left = min(per_minute, left + (now - since) * rate)
         if left < 1:
             raise AdmissionError(
-                f"{self._who} {name!r} has used its {self._per_minute} {self._what} per minute.",
+                f"{self._who} {name!r} has used its {per_minute} {self._what} per minute.",
                 f"Try again in {(1 - left) / rate:.1f} s.",
             )
         if name not in self._buckets and len(self._buckets) >= _MAX_BUCKETS:
-            self._forget_full(now, rate)
-        self._buckets[name] = (left - 1, now)
+            self._forget_full(now)
+        self._buckets[name] = (left - 1, now, per_minute)
 
-    def _forget_full(self, now: float, rate: float) -> None:
+    def _forget_full(self, now: float) -> None:
         """Forget the buckets that are full again."""
-        full = self._per_minute
         self._buckets = {
-            name: (left, since) for name, (left, since) in self._buckets.items() if left + (now - since) * rate < full
+            name: (left, since, full)
+            for name, (left, since, full) in self._buckets.items()
+            if left + (now - since) * full / 60 < full
         }
 
 
 class TenantRates:
     """Rates of admissions, and of incarnations by workers that join again. Not thread-safe, as ``Rate``."""
 
-    def __init__(self, quota: TenantQuota, clock: Callable[[], float]) -> None:
-        per_minute, again = quota.admissions_per_minute, "new incarnations by workers that joined again"
-        self._admissions = Rate(per_minute, clock, "Tenant", "admissions")
-        self._incarnations = Rate(2 * per_minute, clock, "Tenant", again)
-        self._incarnations_of_job = Rate(_RESTARTS_PER_MINUTE, clock, "Job", again)
+    def __init__(self, clock: Callable[[], float]) -> None:
+        again = "new incarnations by workers that joined again"
+        self._admissions = Rate(clock, "Tenant", "admissions")
+        self._incarnations, self._incarnations_of_job = Rate(clock, "Tenant", again), Rate(clock, "Job", again)
 
-    def count_admission(self, tenant: str) -> None:
+    def count_admission(self, tenant: str, quota: TenantQuota) -> None:
         """Count an attempt to admit, resize or extend a job. Raises AdmissionError if there were too many."""
-        self._admissions.take(tenant)
+        self._admissions.take(tenant, quota.admissions_per_minute)
 
-    def count_incarnation(self, job: str, tenant: str | None) -> None:
+    def count_incarnation(self, job: str, tenant: str | None, quota: TenantQuota) -> None:
         """Count an incarnation that a worker begins. Raises AdmissionError if there were too many.
 
-        ``tenant``: owner of the job; None if it has no quota.
+        ``tenant``: owner of the job, with its quota; None if it has none.
         """
-        self._incarnations_of_job.take(job)
+        self._incarnations_of_job.take(job, _RESTARTS_PER_MINUTE)
         if tenant is not None:
-            self._incarnations.take(tenant)
+            self._incarnations.take(tenant, 2 * quota.admissions_per_minute)
 
 
 class Usage:
@@ -123,12 +141,12 @@ class Usage:
 
     Args:
         sizes: entries by table; tables without a size are not limited.
-        quota: quota of every tenant.
+        quotas: quotas of the tenants.
     """
 
-    def __init__(self, sizes: Mapping[str, int], quota: TenantQuota) -> None:
+    def __init__(self, sizes: Mapping[str, int], quotas: Quotas) -> None:
         self._sizes = sizes
-        self._quota = quota
+        self._quotas = quotas
         self._used: collections.Counter[str] = collections.Counter()
         self._of_tenants: collections.Counter[tuple[str, str]] = collections.Counter()
 
@@ -144,7 +162,7 @@ class Usage:
             name = kind if kind in (SLOTS, GROUPS) else f"entries of table {kind}"
             if used + count > size:
                 return f"other jobs use {used} of {size} {name}, and the job needs {count}"
-            part, its = self._quota.part(size), self._of_tenants[tenant or "", kind]
+            part, its = self._quotas.of(tenant).part(size), self._of_tenants[tenant or "", kind]
             if tenant is not None and its + count > part:
                 return f"other jobs of tenant {tenant!r} use {its} of its {part} {name}, and the job needs {count}"
         return None

@@ -26,8 +26,9 @@ CREATE TABLE events (
 CREATE INDEX events_by_party ON events (party, number);
 CREATE INDEX events_by_subject ON events (whom, number);
 """
-# A drain without a job is one for all jobs.
-_DRAINS = """
+# A drain without a job is one for all jobs; a tenant without a row has the default quota.
+_CHANGES = """
+CREATE TABLE tenants (name TEXT PRIMARY KEY, quota TEXT NOT NULL);
 CREATE TABLE drains (
     switch TEXT NOT NULL, job INTEGER REFERENCES jobs ON DELETE CASCADE, why TEXT NOT NULL, since REAL NOT NULL
 );
@@ -58,7 +59,7 @@ CREATE TABLE ranges (
 INSERT INTO meta VALUES ('next_job', 1), ('next_admission', 1);
 """
     + _EVENTS
-    + _DRAINS
+    + _CHANGES
 )
 #: Names of the tables, each after those to which it refers.
 TABLES = tuple(re.findall(r"CREATE TABLE (\w+)", _TABLES))
@@ -76,7 +77,7 @@ UPDATE jobs SET first_event = coalesce(
     (SELECT coalesce(max(events.number), 0) + 1 FROM events)
 );
 """
-_MIGRATIONS = {3: _OWNERS + _EVENTS, 4: _FIRST_EVENTS, 5: _DRAINS}
+_MIGRATIONS = {3: _OWNERS + _EVENTS, 4: _FIRST_EVENTS, 5: _CHANGES}
 OLDEST_VERSION = min(_MIGRATIONS)
 SET_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 

@@ -10,6 +10,7 @@ that was cut short leaves nothing behind.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +18,12 @@ from pathlib import Path
 
 from lanesum._internal.closing import Closing
 from lanesum._internal.udp_socket import Address
+from lanesum.errors import LanesumError
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs.left_out import Drain
 from lanesum_control.jobs.records import Incarnation, Job, JobRequest, Taken
 from lanesum_control.planner.allocation import SlotRange
+from lanesum_control.planner.quotas import TenantQuota
 from lanesum_control.state.database import Database, Row
 from lanesum_control.state.schema import SET_META
 from lanesum_control.state.sqlite_database import SqliteDatabase
@@ -188,6 +191,23 @@ class Store(Closing):
         ]
         self._db.execute("DELETE FROM ranges")
         self._db.execute_many("INSERT INTO ranges VALUES (?, ?, ?, ?, ?)", rows)
+
+    def tenants(self) -> dict[str, TenantQuota]:
+        """Return the quotas of tenants with one of their own. Raises StoreError."""
+        try:
+            return {
+                name: TenantQuota(**json.loads(quota)) for name, quota in self._read("SELECT name, quota FROM tenants")
+            }
+        except (ValueError, TypeError, LanesumError) as error:
+            raise StoreError(f"The state in {self._db.name} is broken: {error}.", "Restore a backup.") from error
+
+    def set_tenant(self, name: str, quota: TenantQuota | None) -> None:
+        """Store the quota of a tenant; None for the default one."""
+        with self.transaction():
+            self._db.execute("DELETE FROM tenants WHERE name = ?", (name,))
+            if quota is not None:
+                text = json.dumps(dataclasses.asdict(quota))
+                self._db.execute("INSERT INTO tenants VALUES (?, ?)", (name, text))
 
     def drains(self) -> list[Drain]:
         """Return the drains of all switches, oldest first."""

@@ -30,12 +30,14 @@ EXTEND = "Extend"
 DRAIN = "Drain"
 UNDRAIN = "Undrain"
 DRAINS = "Drains"
+TENANT = "Tenant"
+TENANTS = "Tenants"
 EVENTS = "Events"
 EXAMINE = "Examine"
 LIVE = "Live"
 TRACE = "Trace"
 #: Methods that a caller repeats only if the controller has not received them.
-CHANGES = (ADMIT, REMOVE, RESIZE, LEAVE, EXTEND, DRAIN, UNDRAIN)
+CHANGES = (ADMIT, REMOVE, RESIZE, LEAVE, EXTEND, DRAIN, UNDRAIN, TENANT)
 #: TCP ports of a controller and of a server's control, below the ports that a kernel gives to clients (from 32768).
 DEFAULT_PORT, DEFAULT_SERVER_PORT = 19551, 19552
 DEFAULT_TIMEOUT_S = 30.0

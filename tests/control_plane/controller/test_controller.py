@@ -159,8 +159,10 @@ def test_resize_without_a_new_incarnation(controller: Controller, site: Site) ->
     assert grown.switch_jobs["s1"].slot_count == 50, "workers use no more than they began with"
     assert {ticket.slots for ticket in grown.tickets} == {50}
     assert {ticket.tag for ticket in grown.tickets} == {tag}
+    assert controller.resize("a", 5).request.quota == 5
     with pytest.raises(AdmissionError, match="quota = 10 is not between 0 and 5"):
-        controller.resize("a", 5)
+        controller.resize("a", quota=10)
+    controller.resize("a", 90)
     for worker in (0, 0):
         ticket = controller.join("a", worker)
     assert ticket.slots == 90

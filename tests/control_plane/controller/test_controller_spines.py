@@ -42,7 +42,7 @@ def uplinks(site: Site) -> set[int]:
     return {host.port for host in site.switches["s1"].hosts if host.ip in servers}
 
 
-def test_other_spine_takes_over_sums_of_lost_one(controller: Controller, site: Site) -> None:
+def test_other_spine_takes_over_from_lost_one(controller: Controller, site: Site) -> None:
     before = controller.admit(request())
     assert (summing(controller), uplinks(site)) == (RACKS | BOTH, {5, 6})
     lose(controller, site, "spine1")
@@ -115,7 +115,7 @@ def test_spine_lost_by_a_write_moves_its_jobs(controller: Controller, site: Site
     assert summing(controller) == summing(controller, "b") == RACKS | {"spine2"}
 
 
-def test_full_spine_leaves_sum_to_servers_switch(site: Site) -> None:
+def test_full_spine_refuses_a_guaranteed_quota(site: Site) -> None:
     site.switches["spine1"].slots = 50
     controller = site.start()
     controller.admit(request())

@@ -4,25 +4,30 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import caller
+from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller
 from lanesum_control.controller.controller import Controller, JobRequest
-from lanesum_control.errors import AdmissionError, QuotaError
+from lanesum_control.errors import AdmissionError, QuotaError, StoreError
 from lanesum_control.jobs.records import Taken
 from lanesum_control.planner import quotas
 from lanesum_control.planner.placement import Assignment
-from lanesum_control.planner.quotas import SLOTS, Rate, TenantQuota
+from lanesum_control.planner.quotas import SLOTS, Quotas, Rate, TenantQuota
+from lanesum_control.state.store import Store
 from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.capabilities import GROUPS, JOB_TABLES
 from lanesum_fabric.program.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_fabric.program.switch_job import HostPort, Member, Role, SwitchJob
+from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request, what
 
 BLUE, RED = (Caller(name, caller.CallerRole.TENANT) for name in ("blue", "red"))
@@ -51,16 +56,16 @@ def best_effort(name: str, **fields: Any) -> JobRequest:
 
 def test_idle_tenant_saves_admissions_of_one_minute() -> None:
     now = [0.0]
-    rate = Rate(2, lambda: now[0], "Tenant", "admissions")
-    rate.take("blue")
+    rate = Rate(lambda: now[0], "Tenant", "admissions")
+    rate.take("blue", 2)
     now[0] = 3600.0
-    rate.take("blue")
-    rate.take("blue")
+    rate.take("blue", 2)
+    rate.take("blue", 2)
     with pytest.raises(AdmissionError, match="Tenant 'blue' has used its 2 admissions per minute"):
-        rate.take("blue")
+        rate.take("blue", 2)
     now[0] += 29.0
     with pytest.raises(AdmissionError, match=r"Try again in 1\.0 s"):
-        rate.take("blue")
+        rate.take("blue", 2)
 
 
 def test_tenant_cannot_fill_a_table_of_a_switch() -> None:
@@ -173,9 +178,9 @@ def test_resize_and_extension_beyond_a_share_change_nothing() -> None:
     controller.admit(request("job", workers=3, slots=400), caller=BLUE)
     held = dict(site.switches["s1"].jobs)
     with pytest.raises(QuotaError, match="0 of its 256 guaranteed slots, and the job needs 400"):
-        controller.reconciler.quota = TenantQuota(share=0.25)
+        controller.reconciler.quotas = Quotas(TenantQuota(share=0.25))
         controller.extend("job", "w4", BLUE)
-    controller.reconciler.quota = ANY_RATE
+    controller.reconciler.quotas = Quotas(ANY_RATE)
     with pytest.raises(QuotaError, match="entries of table receiver"):
         controller.extend("job", "w4", BLUE)
     assert site.switches["s1"].jobs == held
@@ -262,7 +267,7 @@ def test_workers_of_tenant_have_streams(monkeypatch: pytest.MonkeyPatch) -> None
     controller, _ = started()
     controller.admit(request("a", workers=4, slots=1), caller=BLUE)
     with pytest.raises(AdmissionError, match=r"5 workers of tenant 'blue' need 10 streams.*its quota is 9"):
-        controller.reconciler.quota = TenantQuota(share=0.45)
+        controller.reconciler.quotas = Quotas(TenantQuota(share=0.45))
         controller.admit(request("b", workers=1, slots=1), caller=BLUE)
     controller.admit(request("b", workers=4, slots=1), caller=RED)
 
@@ -326,3 +331,81 @@ def test_needs_with_pipes_are_the_entries_written() -> None:
 
 def _assignment(job: SwitchJob) -> Assignment:
     return Assignment("s", job.members, uplinks=job.uplinks, combining_pipe=job.combining_pipe)
+
+
+def test_quota_of_tenant_changes_while_jobs_run() -> None:
+    controller, site = started(quota=TenantQuota(jobs=1, admissions_per_minute=1000))
+    before = controller.admit(request("a", slots=400), caller=BLUE)
+    with pytest.raises(AdmissionError, match="Tenant 'blue' has 1 jobs, its quota"):
+        controller.admit(request("b", slots=8), caller=BLUE)
+    assert controller.change_tenant("blue", {"jobs": 2}) == TenantQuota(jobs=2, admissions_per_minute=1000)
+    controller.admit(request("b", slots=8, udp_port=40000), caller=BLUE)
+    controller.admit(request("r", slots=8), caller=RED)
+    with pytest.raises(AdmissionError, match="Tenant 'red' has 1 jobs"):
+        controller.admit(request("r2", slots=8), caller=RED)
+    controller.change_tenant("blue", {"share": 0.3})
+    job = controller.job("a")
+    assert job.left_out["s1"] == "other jobs of tenant 'blue' use 0 of its 307 guaranteed slots, and the job needs 400"
+    assert job.tickets == before.tickets, "its sessions continue"
+    assert set(site.switches["s1"].jobs) == {2, 3}
+    assert controller.change_tenant("blue", None).jobs == 1
+    assert controller.job("a").left_out == {}
+    (changed, *_) = [one.what for one in controller.events.since() if one.what.startswith("tenant 'blue'")]
+    assert changed == (
+        "tenant 'blue' has the quota share 0.5, jobs 2, admissions_per_minute 1000, packets 262144, priority 0"
+    )
+
+
+def test_priority_of_tenant_counts_before_jobs_own() -> None:
+    controller, site = started(slots=100)
+    controller.admit(request("a", slots=90, quota=10, priority=9), caller=BLUE)
+    controller.admit(request("b", slots=90, quota=10), caller=RED)
+    assert {number: job.slot_count for number, job in site.switches["s1"].jobs.items()} == {1: 90, 2: 10}
+    controller.change_tenant("red", {"priority": 1})
+    assert {number: job.slot_count for number, job in site.switches["s1"].jobs.items()} == {1: 10, 2: 90}
+
+
+def test_quota_of_a_tenant_survives_a_restart(tmp_path: Path) -> None:
+    site = Site()
+    with Store(tmp_path / "state.db") as store:
+        site.start(store=store).change_tenant("blue", {"share": 0.25, "priority": 3})
+    with Store(tmp_path / "state.db") as store:
+        assert site.start(store=store).reconciler.quotas.of("blue") == TenantQuota(share=0.25, priority=3)
+        with store.transaction():
+            store._db.execute("UPDATE tenants SET quota = ?", ('{"share": 7}',))
+        with pytest.raises(StoreError, match="is broken: The share of a tenant is 7"):
+            store.tenants()
+
+
+def test_wrong_changes_of_a_tenant_are_refused(controller: Controller, address: str) -> None:
+    with pytest.raises(AdmissionError, match="is no name of a tenant"):
+        controller.change_tenant(" ", {"jobs": 2})
+    with pytest.raises(rpc.ControllerError, match="The share of a tenant is 2: expected a number above 0"):
+        rpc.call(address, rpc.TENANT, {"tenant": "blue", "quota": {"share": 2}})
+    for wrong in ({"jobs": "x"}, {"jobs": True}, {"color": 1}, {}, [1]):
+        with pytest.raises(rpc.ControllerError, match="is no change of a quota"):
+            rpc.call(address, rpc.TENANT, {"tenant": "blue", "quota": wrong})
+    assert controller.reconciler.quotas.own == {}
+
+
+def test_commands_change_and_list_quotas_of_tenants(controller: Controller, address: str) -> None:
+    at = ("--controller", address)
+    done = invoke(["controller", "tenant", "blue", "--jobs", "3", "--priority", "2", *at])
+    assert json.loads(done.output)["jobs"] == 3
+    assert json.loads(invoke(["controller", "tenants", *at]).output)["tenants"]["blue"]["quota"]["priority"] == 2
+    assert "Give either --default or a part" in invoke(["controller", "tenant", "blue", *at]).output
+    assert json.loads(invoke(["controller", "tenant", "blue", "--default", *at]).output)["jobs"] == 64
+    assert json.loads(invoke(["controller", "tenants", *at]).output)["tenants"] == {}
+
+
+def test_resize_below_the_quota_lowers_the_quota(controller: Controller, site: Site, address: str) -> None:
+    controller.admit(request("a", slots=64, quota=48))
+    assert controller.resize("a", 16).request.guaranteed == 16
+    assert what(controller, "a")[-1] == "resized to 16 slots, quota 16 in place of 48"
+    assert site.switches["s1"].jobs[1].slot_count == 16
+    resized = invoke(["job", "resize", "a", "--quota", "4", "--priority", "7", "--controller", address])
+    assert (json.loads(resized.output)["quota"], json.loads(resized.output)["priority"]) == (4, 7)
+    assert what(controller, "a")[-1] == "resized to 16 slots, quota 4 in place of 16, priority 7 in place of 0"
+    again = invoke(["job", "resize", "a", "--quota", "40", "--controller", address])
+    assert again.exit_code == 1 and "quota = 40 is not between 0 and 16" in again.output
+    assert "names neither slots nor quota" in invoke(["job", "resize", "a", "--controller", address]).output

@@ -31,7 +31,7 @@ EDITS = {
     "host/native/src/protocol/spec.hpp": "FIELD(slot, 4, 16, 15, 0)",
     "wireshark/lanesum.lua": "local VERSION = 2\n",
     "host/native/src/transport/constants.hpp": "    COUNTER(collisions) \\\n",
-    "docs/commands.md": "`--mark-above`",
+    "docs/commands-controller.md": "`--mark-above`",
     "docs/commands-job.md": "`--quorum`",
     "docs/commands-bench.md": "`--rates`",
     "deploy/lanesum.schema.json": '"minimum": 0,',
@@ -50,7 +50,8 @@ def test_generated_files_are_up_to_date() -> None:
     files = generate.generated_files(ROOT)
     assert {path.name for path in files} == {
         "protocol.p4", "repeat.p4", "lane_ops.p4", "spec.hpp", "constants.hpp", "lanesum.lua", "protocol.md",
-        "style.md", "commands.md", "commands-job.md", "commands-bench.md", "packets.md", "lanesum.schema.json",
+        "style.md", "commands.md", "commands-job.md", "commands-bench.md", "packets.md",
+        "commands-controller.md", "lanesum.schema.json",
     }  # fmt: skip
     for path, text in files.items():
         assert path.read_text() == text, f"{path.name} is out of date: run `make generate`"
