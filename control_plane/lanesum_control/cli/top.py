@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +21,8 @@ from lanesum.rpc import controller as rpc
 from lanesum.rpc import tls
 from lanesum.rpc.json_grpc import OPTIONS, decode, encode
 from lanesum_control.cli.console import console
+from lanesum_control.cli.keys import Keys
+from lanesum_control.cli.screen import Screen, Section
 from lanesum_control.observe.live_view import Poll, view
 from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_fabric.cli.typer_main import typer_main
@@ -45,7 +48,9 @@ def show(controller: str, job: str | None, interval_s: float, *, once: bool, as_
     Raises ControllerError if the controller refuses a call, as after the end of the job.
     """
     with _Connection(controller) as connection:
-        _show(lambda: connection.poll({} if job is None else {"job": job}), interval_s, once=once, as_json=as_json)
+        screen = Screen("jobs" if job is None else "workers")
+        poll = functools.partial(connection.poll, {} if job is None else {"job": job})
+        _show(poll, interval_s, screen, once=once, as_json=as_json)
 
 
 class _Connection(Closing):
@@ -76,7 +81,7 @@ class _Connection(Closing):
             self._channel = None
 
 
-def _show(poll: Callable[[], Poll], interval_s: float, *, once: bool, as_json: bool) -> None:
+def _show(poll: Callable[[], Poll], interval_s: float, screen: Screen, *, once: bool, as_json: bool) -> None:
     out = console()
     if once or as_json or not out.is_terminal:
         found = snapshot(poll)
@@ -86,17 +91,23 @@ def _show(poll: Callable[[], Poll], interval_s: float, *, once: bool, as_json: b
             out.print(_tables(found))
         return
     before = poll()
-    with Live(_tables(view(None, before)), console=out, auto_refresh=False) as screen:
+    found = view(None, before)
+    with Keys() as keys, Live(screen=True, console=out, auto_refresh=False) as live:
         try:
-            while True:
-                time.sleep(interval_s)
+            while not screen.is_closed:
+                live.update(screen.render(sections(found), out.size, _not_shown(found)), refresh=True)
+                due = time.monotonic() + interval_s
+                while (left_s := due - time.monotonic()) > 0 and (key := keys.read(left_s)):
+                    screen.press(key)
+                    live.update(screen.render(sections(found), out.size, _not_shown(found)), refresh=True)
+                    if screen.is_closed:
+                        return
                 try:
                     after = poll()
                 except rpc.UnreachableError as error:  # it may be restarting
-                    screen.update(Text(str(error)), refresh=True)
+                    screen.message = str(error)
                     continue
-                screen.update(_tables(view(before, after)), refresh=True)
-                before = after
+                screen.message, found, before = "", view(before, after), after
         except KeyboardInterrupt:
             return
 
@@ -119,65 +130,75 @@ def _poll_until(poll: Callable[[], Poll], sleep: Callable[[float], object], enou
     return found
 
 
-def _tables(found: dict[str, Any]) -> Group:
-    jobs = Table("job", "alive", "slots", "goodput", "retransmits/s", "lost", "by server", "stragglers", "left out")
-    workers = Table(
-        "job",
-        "worker",
-        "state",
-        "goodput",
-        "packets/s",
-        "retransmits/s",
-        "lost",
-        "peer late",
-        "needless",
-        "reordered",
-        "by server",
-        "marks/s",
-        "latency",
-        "waits",
+def sections(found: dict[str, Any]) -> dict[str, Section]:
+    """Return the tables by title. Workers that are lost or that others wait for come first."""
+    jobs = Section(
+        ("job", "alive", "goodput", "retransmits/s", "lost", "by server", "stragglers", "slots", "left out"), []
+    )
+    workers = Section(
+        (
+            "job",
+            "worker",
+            "state",
+            "goodput",
+            "packets/s",
+            "retransmits/s",
+            "lost",
+            "peer late",
+            "needless",
+            "reordered",
+            "by server",
+            "marks/s",
+            "latency",
+            "waits",
+        ),
+        [],
     )
     for job in found["jobs"]:
-        _row(
-            jobs,
-            job["name"],
-            f"{job['alive']}/{len(job['workers'])}",
-            " ".join(f"{switch}:{slots}" for switch, slots in job["slots"].items()) or "-",
-            _bytes(job["goodput_bytes_per_s"]),
-            _rate(job["retransmissions_per_s"]),
-            _percent(job["lost_share"]),
-            _percent(job["server_share"]),
-            " ".join(job["stragglers"]) or "-",
-            "; ".join(f"{switch}: {why}" for switch, why in job["left_out"].items()) or "-",
-        )
-        # A terminal shows the first lines of many.
-        for one in sorted(job["workers"], key=lambda one: one["state"] == "alive" and not one["straggler"]):
-            _row(
-                workers,
+        jobs.rows.append(
+            (
                 job["name"],
-                one["host"],
-                f"{one['state']}, straggler" if one["straggler"] else one["state"],
-                _bytes(one["goodput_bytes_per_s"]),
-                _rate(one["packets_per_s"]),
-                _rate(one["retransmissions_per_s"]),
-                _percent(one["lost_share"]),
-                _percent(one["peer_share"]),
-                _percent(one["needless_share"]),
-                _percent(one["reordered_share"]),
-                _percent(one["server_share"]),
-                _rate(one["marks_per_s"]),
-                "-" if one["latency_s"] is None else f"{one['latency_s'] * 1e3:.2f} ms",
-                _percent(one["wait_share"]),
+                f"{job['alive']}/{len(job['workers'])}",
+                _bytes(job["goodput_bytes_per_s"]),
+                _rate(job["retransmissions_per_s"]),
+                _percent(job["lost_share"]),
+                _percent(job["server_share"]),
+                " ".join(job["stragglers"]) or "-",
+                " ".join(f"{switch}:{slots}" for switch, slots in job["slots"].items()) or "-",
+                "; ".join(f"{switch}: {why}" for switch, why in job["left_out"].items()) or "-",
             )
-    tables = [jobs]
-    if "switches" in found:
-        switches = Table(
-            "switch", "slots", "fullest table", "contributions/s", "sums/s", "collisions/s", "refused/s", "state"
         )
-        for switch in found["switches"]:
-            of = switch["decisions_per_s"]
-            _row(
-                switches,
+        for one in sorted(job["workers"], key=lambda one: one["state"] == "alive" and not one["straggler"]):
+            workers.rows.append(
+                (
+                    job["name"],
+                    one["host"],
+                    f"{one['state']}, straggler" if one["straggler"] else one["state"],
+                    _bytes(one["goodput_bytes_per_s"]),
+                    _rate(one["packets_per_s"]),
+                    _rate(one["retransmissions_per_s"]),
+                    _percent(one["lost_share"]),
+                    _percent(one["peer_share"]),
+                    _percent(one["needless_share"]),
+                    _percent(one["reordered_share"]),
+                    _percent(one["server_share"]),
+                    _rate(one["marks_per_s"]),
+                    "-" if one["latency_s"] is None else f"{one['latency_s'] * 1e3:.2f} ms",
+                    _percent(one["wait_share"]),
+                )
+            )
+    if "switches" not in found:  # for a tenant
+        return {"jobs": jobs, "workers": workers}
+    parts = {"switches": _switches(found["switches"]), "servers": _servers(found["servers"])}
+    return {"jobs": jobs, **parts, "workers": workers}
+
+
+def _switches(found: Sequence[Mapping[str, Any]]) -> Section:
+    rows = []
+    for switch in found:
+        of = switch["decisions_per_s"]
+        rows.append(
+            (
                 switch["name"],
                 f"{switch['used_slots']}/{switch['slots']}",
                 _fullest(switch["tables"]),
@@ -187,28 +208,38 @@ def _tables(found: dict[str, Any]) -> Group:
                 _decisions(of, *(name for name in of or () if name.startswith(("refuse", "drop")))),
                 _state(switch),
             )
-        servers = Table("server", "contributions/s", "refused/s", "state")
-        for server in found["servers"]:
-            decided, refused = server["decisions_per_s"], server["refused_per_s"]
-            state = "up" if server["up"] else "lost"
-            _row(
-                servers, server["name"], _decisions(decided, *decided or ()), _decisions(refused, *refused or ()), state
-            )
-        tables += [switches, servers]
+        )
+    titles = ("switch", "slots", "fullest table", "contributions/s", "sums/s", "collisions/s", "refused/s", "state")
+    return Section(titles, rows)
+
+
+def _servers(found: Sequence[Mapping[str, Any]]) -> Section:
+    rows = []
+    for server in found:
+        decided, refused = server["decisions_per_s"], server["refused_per_s"]
+        state = "up" if server["up"] else "lost"
+        rows.append((server["name"], _decisions(decided, *decided or ()), _decisions(refused, *refused or ()), state))
+    return Section(("server", "contributions/s", "refused/s", "state"), rows)
+
+
+def _tables(found: dict[str, Any]) -> Group:
+    tables = []
+    for section in sections(found).values():
+        table = Table(*section.titles)
+        for row in section.rows:
+            table.add_row(*map(Text, row))  # names come from other processes
+        tables.append(table)
+    return Group(*tables, *_not_shown(found))
+
+
+def _not_shown(found: dict[str, Any]) -> list[str]:
     more = found["more"]
-    return Group(
-        *tables, workers, *([f"{more} more jobs are not shown: name one (lanesum job top JOB)."] if more else [])
-    )
+    return [f"{more} more jobs are not shown: name one (lanesum job top JOB)."] if more else []
 
 
 def _state(switch: Mapping[str, Any]) -> str:
     drained = f"drained: {switch['drained']}" if switch["drained"] else ""
     return f"lost: {switch['lost']}" if not switch["up"] else drained or "up"
-
-
-def _row(table: Table, *cells: str) -> None:
-    """Add a row of plain text: names come from other processes."""
-    table.add_row(*map(Text, cells))
 
 
 def _decisions(rates: dict[str, float] | None, *names: str) -> str:

@@ -88,15 +88,13 @@ def _write(out: Path, text: str) -> None:
 
 def packet_notes(network: Topology, counters: dict[str, Any]) -> dict[str, str]:
     """Return a short text about the packets of every switch and server, from the controller's counters."""
-    from lanesum_fabric.topology.model import server_name
-
     notes = {}
     for switch, counts in counters["switches"].items():
         sums = counts.get("contribute_and_complete", 0) + counts.get("claim_and_complete", 0)
         notes[switch] = f"{counts.get('aggregate', 0):,} contributions, {sums:,} sums"
     notes |= {switch: "lost" for switch, at in counters["slots"].items() if at["lost"] is not None}
-    for number, host in enumerate(network.server_hosts()):
-        counts = counters["servers"].get(server_name(number))
+    for name, host in zip(network.server_names(), network.server_hosts(), strict=True):
+        counts = counters["servers"].get(name)
         notes[host] = "no answer" if counts is None else f"{sum(counts['decisions'].values()):,} packets"
     return notes
 

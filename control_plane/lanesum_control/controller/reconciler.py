@@ -36,7 +36,6 @@ from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_control.switches.switch_handle import SwitchHandle, SwitchRefusal
 from lanesum_fabric.errors import ControlError
 from lanesum_fabric.program.switch_job import Role, SwitchJob
-from lanesum_fabric.topology.model import SERVER
 from lanesum_fabric.topology.spines import DRAINED, LOST
 
 _POLL_S = 0.05  # while switches are connected
@@ -85,7 +84,7 @@ class Reconciler:
         self._events = events
         self._restart = restart
         self.quotas = Quotas(quota, store.tenants())
-        self.links = ServerLinks(servers, events)
+        self.links = ServerLinks(servers, events, network.server_names)
         self._switches = {
             name: SwitchHandle(name, switch, network.seen[name].values(), events, network.ports(name))
             for name, switch in switches.items()
@@ -230,7 +229,8 @@ class Reconciler:
                         switch=refusal.switch,
                     )
                 self.refused[refusal.job, refusal.switch] = Reason(Cause.REFUSED, refusal.why)
-                self._events.add(refusal.switch, f"job {refusal.job}: {refusal.why}")
+                name = next((name for name, job in jobs.items() if job.number == refusal.job), refusal.job)
+                self._events.add(refusal.switch, f"job {name}: {refusal.why}")
             planned = self.planned(jobs, planned.ranges)
         return planned
 
@@ -366,8 +366,9 @@ class Reconciler:
             why = f"another client changed its entries at switch {handle.name}; {when} may be wrong"
             self._restart(job, why, is_altered=True)
 
-    def check_server(self, name: str = SERVER) -> None:
-        """Check a server; after a restart, admit its jobs again."""
+    def check_server(self, name: str = "") -> None:
+        """Check a server, by default the first one; after a restart, admit its jobs again."""
+        name = name or self.servers[0]
         server = self.links[name]
         try:
             status = server.look()

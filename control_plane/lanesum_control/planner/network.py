@@ -13,6 +13,7 @@ from lanesum._internal.udp_socket import Address
 from lanesum_control.errors import AdmissionError
 from lanesum_fabric.program.switch_job import HostPort
 from lanesum_fabric.topology import Topology
+from lanesum_fabric.topology.model import server_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,12 @@ class Network:
     def hosts(self) -> tuple[str, ...]:
         """Names of all hosts, in file order."""
         return tuple(self.at)
+
+    @property
+    def server_names(self) -> tuple[str, ...]:
+        """Names of the servers, see ``Topology.server_names``."""
+        numbered = enumerate(self.server_hosts)
+        return tuple(server_name(number) if host in self.workers else host for number, host in numbered)
 
     def host(self, name: str) -> HostPort | None:
         """Return a host as its own switch sees it; None without a switch."""

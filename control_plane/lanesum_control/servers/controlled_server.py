@@ -15,7 +15,6 @@ from lanesum_control.errors import AdmissionError
 from lanesum_control.servers.remote_server import ServerError, ServerUnreachableError, WatchedServer
 from lanesum_control.side_by_side import results
 from lanesum_control.state.events import EventLog
-from lanesum_fabric.topology.model import server_name
 
 _LOOK_S = 2.0  # scrapes of metrics have a short limit
 
@@ -150,10 +149,11 @@ class ServerLinks:
     Args:
         servers: one or more, in the order of their numbers.
         events: see ``ServerLink``.
+        names: names of the servers.
     """
 
-    def __init__(self, servers: Sequence[ControlledServer], events: EventLog) -> None:
-        links = [ServerLink(server_name(number), server, events) for number, server in enumerate(servers)]
+    def __init__(self, servers: Sequence[ControlledServer], events: EventLog, names: Sequence[str]) -> None:
+        links = [ServerLink(name, server, events) for name, server in zip(names, servers, strict=True)]
         self._links = {link.name: link for link in links}
 
     @property

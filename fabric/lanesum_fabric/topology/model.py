@@ -43,7 +43,7 @@ NO_SWITCH = ""  # in place of the name of a switch, in a topology without one
 
 
 def server_name(number: int) -> str:
-    """Return the name of a server in events, counters and fault plans: ``server``, ``server2``, ``server3`` ..."""
+    """Return the name of a server on a worker's host: ``server``, ``server2``, ``server3`` ..."""
     return f"{SERVER}{number + 1}" if number else SERVER
 
 
@@ -286,6 +286,11 @@ class Topology(FileModel):
     def server_hosts(self) -> list[str]:
         """Return the hosts with an aggregation server; the order defines the servers' numbers."""
         return self.names("server") if self.servers is None else list(self.servers)
+
+    def server_names(self) -> list[str]:
+        """Return the names of the servers in events, counters and fault plans: that of the host, if it is a server."""
+        numbered = enumerate(self.server_hosts())
+        return [host if self.nodes[host].kind == "server" else server_name(number) for number, host in numbered]
 
     def with_servers(self, count: int, *, on_workers: bool = False) -> Topology:
         """Return the same network with ``count`` aggregation servers.

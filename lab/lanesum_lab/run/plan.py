@@ -27,7 +27,7 @@ from lanesum_lab import rate_limit, targets, veth
 from lanesum_lab.builds.rates import WIRE_OVERHEAD
 from lanesum_lab.targets import SwitchTarget
 from lanesum_switch.faults.plan import FaultPlan, Names
-from lanesum_switch.faults.topology_names import names_in, server_processes
+from lanesum_switch.faults.topology_names import names_in
 from lanesum_switch.ports.topology import check_apart
 
 Runner = Literal["loopback", "mininet"]
@@ -80,7 +80,7 @@ class RunPlan:
     @property
     def servers(self) -> dict[str, str]:
         """Host of every aggregation server, by the name of its process."""
-        return dict(zip(server_processes(self.topology), self.topology.server_hosts(), strict=True))
+        return dict(zip(self.topology.server_names(), self.topology.server_hosts(), strict=True))
 
     @property
     def links(self) -> list[str]:

@@ -8,15 +8,9 @@ from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
 from lanesum_fabric.topology import Topology
-from lanesum_fabric.topology.model import server_name
 from lanesum_switch.faults.plan import Names, canonical_link
 
 CONTROLLER = "controller"
-
-
-def server_processes(topology: Topology) -> list[str]:
-    """Return the names of the aggregation server processes, in the order of their hosts."""
-    return [server_name(number) for number, _ in enumerate(topology.server_hosts())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +44,7 @@ def names_in(topology: Topology, *, switches: bool = True) -> Names:
     Without ``switches`` the only links are those from the workers to the servers.
     """
     workers = topology.names("worker")
-    processes = [*workers, *server_processes(topology), CONTROLLER]
+    processes = [*workers, *topology.server_names(), CONTROLLER]
     if not switches:
         return Names(frozenset(workers), frozenset(processes))
     between = [link.name for link in switch_links(topology)]

@@ -123,3 +123,11 @@ def test_full_spine_refuses_a_guaranteed_quota(site: Site) -> None:
         controller.admit(request("b"))
     controller.admit(request("b", best_effort=True))
     assert summing(controller, "b") == RACKS | BOTH
+
+
+def test_events_name_servers_by_their_hosts_and_jobs(controller: Controller, site: Site) -> None:
+    assert what(controller, "server1") == ["connected: no differences"]
+    assert set(controller.counters()["servers"]) == {"server1", "server2"}
+    site.switches["spine1"].full = True
+    controller.admit(request("train", best_effort=True))
+    assert what(controller, "spine1")[-1] == "job train: it refused the job: The table is full"

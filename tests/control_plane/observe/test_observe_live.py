@@ -7,7 +7,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +23,7 @@ from lanesum.rpc.caller import Caller, CallerRole
 from lanesum.transport.latency import LatencyHistogram
 from lanesum.transport.stats import FailedChunk, TransportStats
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.cli import top
+from lanesum_control.cli import keys, top
 from lanesum_control.cli.top import snapshot
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.examination import _covered
@@ -332,7 +331,7 @@ def answering(*answers: dict[str, Any] | Exception) -> Callable[..., dict[str, A
 def test_top_in_terminal_ends_when_controller_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each refused call is an event; a removed job must not fill the log with them."""
     monkeypatch.setattr(top, "console", lambda: Console(file=io.StringIO(), force_terminal=True))
-    monkeypatch.setattr(top, "time", SimpleNamespace(sleep=lambda _seconds: None, monotonic=time.monotonic))
+    monkeypatch.setattr(keys, "time", SimpleNamespace(sleep=lambda _seconds: None))
     refusal = rpc.ControllerError("No job 'a' is admitted.")
     monkeypatch.setattr(rpc, "call", answering(answer(figures("w1", 1.0)), refusal))
     with pytest.raises(rpc.ControllerError, match="No job 'a' is admitted"):
@@ -354,9 +353,9 @@ def test_top_in_a_terminal_goes_on_until_sigint(monkeypatch: pytest.MonkeyPatch)
             raise KeyboardInterrupt
 
     monkeypatch.setattr(rpc, "call", answering(answer(quick, slow), restarting, answer(*reversed(later))))
-    monkeypatch.setattr(top, "time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
-    top.show(NOTHING_LISTENS, None, 2.5, once=False, as_json=False)
-    assert slept == [2.5] * 3
+    monkeypatch.setattr(keys, "time", SimpleNamespace(sleep=sleep))
+    top.show(NOTHING_LISTENS, "a", 2.5, once=False, as_json=False)
+    assert len(slept) == 3 and max(slept) <= 2.5
     text = shown.getvalue()
     assert text.index("No controller answers.") < text.index("alive, straggler") < text.rindex(" w5 ")
 

@@ -74,7 +74,7 @@ def test_refused_job_on_full_disk_leaves_no_journal(tmp_path: Path, monkeypatch:
     job = ServerJob(1, 2, {("10.19.0.1", 5): MemberIndex(0, 0, 0), ("10.19.0.2", 5): MemberIndex(1, 0, 1)}, 4, quorum=1)
     with serve(("127.0.0.1", 0), control, journals), Store() as store:
         monkeypatch.setattr(os, "posix_fallocate", fill)
-        links = ServerLinks([RemoteServer(control)], EventLog(store))
+        links = ServerLinks([RemoteServer(control)], EventLog(store), ["server"])
         with pytest.raises(UnservedError, match=r"cannot keep its results in .*: No space left on device"):
             links.admit(job)
         assert list(journals.iterdir()) == []
