@@ -50,16 +50,20 @@ def load(
 ) -> Model:
     """Load a shipped file by its name in ``known``, or another file. Raises ``error``, which names the ``kind``."""
     path = known.get(str(name_or_path), Path(name_or_path))
+    return parse(model, read(kind, name_or_path, known, error), str(path), error, context)
+
+
+def read(kind: str, name_or_path: str | Path, known: Mapping[str, Path], error: type[LanesumError]) -> str:
+    """Return the text of a file of ``load``, not much more than it may have. Raises ``error``."""
     try:
-        with path.open() as file:
-            text = file.read(_MAX_CHARACTERS + 1)
+        with known.get(str(name_or_path), Path(name_or_path)).open() as file:
+            return file.read(_MAX_CHARACTERS + 1)
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "it is not text"
         raise error(
             f"Cannot read the {kind} {str(name_or_path)!r}: {reason}.",
             f"Use a shipped {kind} ({', '.join(known)}) or the path of a YAML file.",
         ) from problem
-    return parse(model, text, str(path), error, context)
 
 
 def parse(
@@ -100,7 +104,7 @@ def parse(
     except ValidationError as problem:
         problems = []
         for location, message in problems_of(problem):
-            problems.append(f"{source}:{_line(root, location)}: {message}")
+            problems.append(f"{source}:{line_of(root, location)}: {message}")
         raise error("; ".join(problems) + ".") from problem
 
 
@@ -146,7 +150,7 @@ def _duplicate_key(root: yaml.Node | None) -> tuple[yaml.Node, yaml.Node] | None
     return min(found, key=lambda keys: int(keys[1].start_mark.index), default=None)
 
 
-def _line(node: yaml.Node, location: tuple[int | str, ...]) -> int:
+def line_of(node: yaml.Node, location: tuple[int | str, ...]) -> int:
     """Return the line of the deepest node on the path ``location``; for a missing key, that of its parent."""
     line = node.start_mark.line + 1
     for part in location:

@@ -40,7 +40,7 @@ from lanesum_switch.faults.plan import FaultPlan, available
 from lanesum_switch.tna.switch import TofinoSwitch
 from tests.control_plane.control_fakes import Site, request
 from tests.fabric.tofino.test_device_config import compiled
-from tests.fabric.topology.test_topology import CONTAINERLAB
+from tests.fabric.topology.test_containerlab import CONTAINERLAB
 from tests.fuzz.running import Budget, mutated, options, report
 from tests.host.server.test_journal import JOB, open_cache, record
 from tests.paths import ROOT
@@ -142,7 +142,10 @@ def kinds(folder: Path) -> dict[str, tuple[str, Kind]]:
         "ticket": ("ticket.json", Kind(ticket.to_json().encode(), _ticket, json=True)),
         "server job": ("job.json", Kind(JOB.to_json().encode(), _server_job, json=True)),
         "topology": ("own.yaml", Kind(topology.available()["tree2x2"].read_bytes(), _topology)),
-        "containerlab": ("own.clab.yml", Kind(CONTAINERLAB.encode(), containerlab.load)),
+        "containerlab": (
+            "own.clab.yml",
+            Kind(CONTAINERLAB.encode(), lambda path: containerlab.load(path, variables={})),
+        ),
         "fault plan": ("own.yaml", Kind(max(available().values()).read_bytes(), FaultPlan.load)),
         "P4Info": ("own.txtpb", Kind(bmv2_pipeline(32).p4info_path.read_bytes(), _p4info)),
         "printed program": ("own.p4", Kind(printed("sum").encode(), _program)),

@@ -194,7 +194,7 @@ def sections(found: dict[str, Any]) -> dict[str, Section]:
 
 
 def _switches(found: Sequence[Mapping[str, Any]]) -> Section:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for switch in found:
         of = switch["decisions_per_s"]
         rows.append(
@@ -214,7 +214,7 @@ def _switches(found: Sequence[Mapping[str, Any]]) -> Section:
 
 
 def _servers(found: Sequence[Mapping[str, Any]]) -> Section:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for server in found:
         decided, refused = server["decisions_per_s"], server["refused_per_s"]
         state = "up" if server["up"] else "lost"

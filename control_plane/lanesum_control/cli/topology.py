@@ -104,11 +104,16 @@ def import_containerlab(
     file: Annotated[Path, typer.Argument(help="Topology file of containerlab.")],
     out: Annotated[Path, typer.Option(help="Topology file, which is overwritten.")],
 ) -> None:
-    """Convert a containerlab file: label lanesum of a node is its role, label lanesum-ip its address."""
+    """Convert a containerlab file: label lanesum of a node is its role, label lanesum-ip its address.
+
+    Notes name what is left out, with its line.
+    """
     from lanesum_fabric.topology import containerlab
 
-    network = containerlab.load(file)
-    _write(out, network.to_yaml())
+    imported = containerlab.load(file)
+    for note in imported.notes:
+        typer.echo(note, err=True)
+    _write(out, imported.topology.to_yaml())
 
 
 @app.command()

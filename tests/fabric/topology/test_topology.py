@@ -15,7 +15,7 @@ import yaml
 from lanesum.errors import ConfigurationError
 from lanesum_control.cli.topology import packet_notes
 from lanesum_fabric.program.switch_job import SWITCH_MAC
-from lanesum_fabric.topology import Topology, TopologyBuilder, TopologyError, available, containerlab, load
+from lanesum_fabric.topology import Topology, TopologyBuilder, TopologyError, available, load
 from lanesum_fabric.topology.addresses import server_address
 from lanesum_fabric.topology.drawing import svg
 from lanesum_fabric.topology.files import parse
@@ -452,56 +452,6 @@ def test_draw_with_counters_of_the_controller(tmp_path: Path, monkeypatch: pytes
     assert "Cannot write" in invoke(["topology", "draw", "--out", str(tmp_path)]).output
     lost = {"switches": {}, "slots": {"s1": {"lost": "It is off."}}, "servers": {"server": None}}
     assert packet_notes(load("star4"), lost) == {"s1": "lost", "server": "no answer"}
-
-
-CONTAINERLAB = """
-name: lab
-mgmt: {network: clab}
-topology:
-  nodes:
-    s1: {kind: bridge, image: bmv2}
-    w1: {kind: linux, labels: {lanesum-ip: 10.7.0.5}}
-    w2: {kind: linux}
-    sum: {kind: linux, labels: {lanesum: server}}
-    ctl: {kind: linux, labels: {lanesum: controller}}
-    grafana: {kind: linux, labels: {lanesum: none}}
-  links:
-    - endpoints: ["s1:eth1", "w1:eth1"]
-    - endpoints: ["s1:e1-2", "w2:eth1"]
-    - endpoints: ["s1:eth3", "sum:eth1"]
-    - endpoints: ["ctl:eth1", "s1:eth4"]
-    - endpoints: ["s1:eth9", "grafana:eth1"]
-"""
-
-
-def test_import_of_containerlab_keeps_roles_ports_and_addresses(tmp_path: Path) -> None:
-    (tmp_path / "lab.clab.yml").write_text(CONTAINERLAB)
-    result = invoke(["topology", "import", str(tmp_path / "lab.clab.yml"), "--out", str(tmp_path / "lab.yaml")])
-    assert result.exit_code == 0, result.output
-    network = load(str(tmp_path / "lab.yaml"))
-    assert network.ports() == {"w1": 1, "w2": 2, "sum": 3, "ctl": 4}
-    assert [str(network.nodes[name].ip) for name in ("w1", "w2", "sum")] == ["10.7.0.5", "10.19.0.1", "10.19.0.2"]
-    assert (network.server_hosts(), network.names("controller")) == (["sum"], ["ctl"])
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ('"s1:e1-2", "w2:eth1"', '"s1:e1-2", "w9:eth1"', "a link has an end at 'w9', which is no node"),
-        ("lanesum: server", "lanesum: spine", "topology.nodes.sum.labels.lanesum: Input should be"),
-        ("lanesum: controller", "lanesum: none", "at least one controller is needed"),
-        ('"s1:e1-2"', '"s1:eth1"', "port s1:1 is linked twice"),
-        ("name: lab", "name: [", "lab.clab.yml:"),
-        pytest.param("s1:e1-2", "s1:eth" + "9" * 5000, "is neither 'node' nor 'node:port'", id="long port"),
-        ("w2: {kind: linux}", "w2: {kind: linux, labels: {lanesum-ip: w2.lab}}", "nodes.w2.ip: "),
-    ],
-)
-def test_import_of_containerlab_errors_are_typed(old: str, new: str, says: str, tmp_path: Path) -> None:
-    path = tmp_path / "lab.clab.yml"
-    path.write_text(CONTAINERLAB.replace(old, new, 1))
-    with pytest.raises(TopologyError) as caught:
-        containerlab.load(path)
-    assert says in str(caught.value)
 
 
 HOSTS_ALONE = """
