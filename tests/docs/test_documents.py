@@ -152,7 +152,7 @@ def test_commands_run(command: str) -> None:
             "certs",
             "token",
             "top",
-        ):
+        ) or words[1:3] == ["topology", "diff"]:
             check_options(words[1:])
         else:
             result = invoke(words[1:])

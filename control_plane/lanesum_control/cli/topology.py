@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ from lanesum._internal.output_file import write_file
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.console import console
 from lanesum_control.jobs.joining import first_names
+from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_fabric.cli.typer_main import typer_main
 
 if TYPE_CHECKING:
@@ -97,6 +99,34 @@ def packet_notes(network: Topology, counters: dict[str, Any]) -> dict[str, str]:
         counts = counters["servers"].get(name)
         notes[host] = "no answer" if counts is None else f"{sum(counts['decisions'].values()):,} packets"
     return notes
+
+
+@app.command()
+def diff(
+    name_or_path: NameOrPath,
+    controller: Controller = DEFAULT_CONTROLLER,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Compare a topology with that of a running controller: what would change, and for which jobs. Changes nothing.
+
+    To apply it, start the controller again with --topology and the same --state.
+    """
+    from lanesum_fabric.topology import load
+
+    message = {"topology": load(name_or_path).to_yaml()}
+    found = rpc.call(controller, rpc.COMPARE, message, connect_s=rpc.CONNECT_S)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    for line in found["network"] or ["The network is the same."]:
+        typer.echo(line)
+    for name, job in found["jobs"].items():
+        before, after = (", ".join(job[at]) or "the server" for at in ("before", "after"))
+        words = [f"begins a new incarnation: {why}" for why in job["restarts"]]
+        words += [f"is summed by {after} in place of {before}"] if before != after and not job["lacks"] else []
+        words += [f"keeps the controller from starting: its host {host} is missing" for host in job["lacks"]]
+        typer.echo(f"job {name} {'; '.join(words)}.")
+    typer.echo(f"{found['unchanged']} other jobs do not change.")
 
 
 @app.command("import")

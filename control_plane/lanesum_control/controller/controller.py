@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import replace
+from typing import Any
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, CallerRole
@@ -22,6 +23,7 @@ from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.controller.startup import start
 from lanesum_control.controller.tenants import Tenants
+from lanesum_control.controller.topology_change import differences
 from lanesum_control.controller.workers import Workers
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs.joining import Verdict, worker_number
@@ -36,6 +38,7 @@ from lanesum_control.side_by_side import begin
 from lanesum_control.state.events import CONTROLLER, EventLog
 from lanesum_control.state.store import Store, members_of
 from lanesum_control.switches.managed import ManagedSwitch
+from lanesum_fabric.topology import Topology
 
 __all__ = ["AdmittedJob", "Controller", "JobRequest"]
 
@@ -323,6 +326,13 @@ class Controller(Tenants):
             request = replace(job.request, workers=(*job.request.workers, host))
             again = self._restart(job, request, f"{host} joined", caller, strict=True)
             return self.reconciler.admitted(again)
+
+    def differences(self, topology: Topology) -> dict[str, Any]:
+        """Return what a start with another topology would change, see ``topology_change.differences``."""
+        then = Network.of(topology, loopback=self.network.one_port)
+        sizes = replace(self._requests.sizes, network=then)
+        with self.reconciler.changing.held_for():
+            return differences(self.reconciler, self.network, then, sizes)
 
     def expire(self) -> float | None:
         """Report the workers that are lost, renew the leases of those that live, and remove jobs without any.

@@ -164,16 +164,26 @@ class Reconciler:
         tasks = {name: handle.switch.close for name, handle in self._switches.items()}
         results({**tasks, **{name: self.links[name].close for name in self.servers}}, _CLOSE_S)
 
-    def planned(self, jobs: Mapping[str, Job], held: Ranges | None = None, *, strict: Job | None = None) -> Plan:
+    def planned(
+        self,
+        jobs: Mapping[str, Job],
+        held: Ranges | None = None,
+        *,
+        strict: Job | None = None,
+        network: Network | None = None,
+    ) -> Plan:
         """Return the plan of ``jobs`` for the present switches, with the ranges of ``held`` as far as possible.
 
-        ``held``: by default the present ranges. Raises AdmissionError if a job cannot be placed, or the quota of
-        ``strict`` cannot be met.
+        ``held``: by default the present ranges. ``network``: another one than the controller's.
+
+        Raises AdmissionError if a job cannot be placed, or the quota of ``strict`` cannot be met.
         """
         held = self.plan.ranges if held is None else held
-        capacity = {name: handle.switch.slots for name, handle in self._switches.items()}
-        reasons = self._unavailable(jobs, held)
-        network = self._network.avoiding(self._ranks())
+        network = self._network if network is None else network
+        known = {name: handle for name, handle in self._switches.items() if name in network.switches}
+        capacity = {name: handle.switch.slots for name, handle in known.items()}
+        reasons = self._unavailable(jobs, held, network.switches)
+        network = network.avoiding({spine: rank for spine, rank in self._ranks().items() if spine in network.spines})
         return plan(network, capacity, jobs.values(), held, reasons, self.capabilities, self.quotas, strict)
 
     def _ranks(self) -> dict[str, int]:
@@ -188,9 +198,12 @@ class Reconciler:
                 ranks[spine] = DRAINED
         return {spine: rank for spine, rank in ranks.items() if rank}
 
-    def _unavailable(self, jobs: Mapping[str, Job], held: Ranges) -> dict[tuple[int, str], Reason]:
-        reasons = dict(self.refused)
-        for switch in self._network.switches:
+    def _unavailable(
+        self, jobs: Mapping[str, Job], held: Ranges, switches: Iterable[str]
+    ) -> dict[tuple[int, str], Reason]:
+        numbers = {job.number for job in jobs.values()}
+        reasons = {key: why for key, why in self.refused.items() if key[0] in numbers}
+        for switch in switches:
             handle = self._switches.get(switch)
             # Sums stay at a lost switch until its return, unless another spine can take its place.
             can_move = self._is_started and switch in self._network.spines
@@ -447,10 +460,11 @@ class Reconciler:
 
     def tickets(self, job: Job, plan: Plan | None = None) -> tuple[JobTicket, ...]:
         """Return the tickets of the workers of a job; by default for the present plan."""
-        places = (self.plan if plan is None else plan).placements[job.number].places
-        hosts = job.request.workers
-        switches = self._network.on_path(hosts).intersection(self.switches)
-        addresses = [self._network.address(host) for host in hosts]
+        plan = self.plan if plan is None else plan
+        network = self._network if plan.network is None else plan.network
+        places, hosts = plan.placements[job.number].places, job.request.workers
+        switches = network.on_path(hosts).intersection(self.switches)
+        addresses = [network.address(host) for host in hosts]
         return job.tickets(places, addresses, joined_packets=not switches)
 
     def examine(self) -> dict[str, Any]:

@@ -42,6 +42,7 @@ from lanesum_control.observe.traces import read_trace
 from lanesum_control.planner.quotas import TenantQuota
 from lanesum_control.security.access import Access, sees
 from lanesum_control.state.events import CONTROLLER, MAX_ANSWERED, date
+from lanesum_fabric.topology.files import parse
 
 _MAX_DESCRIPTION = 1 << 13  # length of the description of a worker's codec
 _MAX_ABOUT = 1024  # workers in one question
@@ -96,6 +97,9 @@ class ControllerService(Serving):
             rpc.DRAINS: lambda _message, _caller: {"drains": self._controller.drains()},
             rpc.TENANT: self._tenant,
             rpc.TENANTS: self._tenants,
+            rpc.COMPARE: lambda message, _caller: self._controller.differences(
+                parse(str(message.get("topology")), "topology")
+            ),
             rpc.JOBS: self._jobs,
             rpc.COUNTERS: self._counters,
             rpc.EVENTS: self._events,

@@ -83,6 +83,7 @@ class Requests:
     """Completes requests beside the present jobs, which must not change meanwhile.
 
     Args:
+        sizes: rules for packet sizes.
         jobs: returns the admitted jobs by name.
         programs: returns the capabilities of all controlled switches by name.
     """
@@ -93,7 +94,7 @@ class Requests:
         jobs: Callable[[], Mapping[str, Job]],
         programs: Callable[[], Mapping[str, Capabilities]],
     ) -> None:
-        self._sizes, self._network = sizes, sizes.network
+        self.sizes, self._network = sizes, sizes.network
         self._jobs, self._programs = jobs, programs
 
     def sized(self, request: JobRequest, addresses: Sequence[str] | None, path_mtu: int | None) -> JobRequest:
@@ -105,17 +106,17 @@ class Requests:
             busy = {host for other in self._present() if other.name != request.name for host in other.workers}
             request = replace(request, workers=self._network.hosts_of(addresses, busy))
         self.check(request)
-        request = self._sizes.sized(request, path_mtu)
+        request = self.sizes.sized(request, path_mtu)
         self.check(request)
         return request
 
     def with_slots(self, request: JobRequest) -> JobRequest:
         """Return a request of known hosts with its number of slots."""
-        return request.with_slots(switched=self._sizes.has_switch(request.workers))
+        return request.with_slots(switched=self.sizes.has_switch(request.workers))
 
     def with_port(self, request: JobRequest) -> JobRequest:
         """Return a request with its UDP port."""
-        one_port = self._network.one_port and bool(self._sizes.switches)
+        one_port = self._network.one_port and bool(self.sizes.switches)
         return with_port(request, self._present(), self._network, one_port=one_port)
 
     def renewed(self, request: JobRequest) -> JobRequest:
@@ -124,7 +125,7 @@ class Requests:
         Raises AdmissionError, ConfigurationError.
         """
         self.check(request)
-        words = self._sizes.required(request.workers)
+        words = self.sizes.required(request.workers)
         if words not in (None, request.words):
             request = request.with_words(words)
         if request.port in taken_ports(request, self._present(), self._network):

@@ -172,7 +172,7 @@ def test_import_of_a_clos_network_is_complete(tmp_path: Path) -> None:
     assert ["host:clos" in lines[numbers[0] - 1], "mgmt-net" in lines[numbers[2] - 1]] == [True, True]
 
 
-def test_node_without_a_kind_has_that_of_the_defaults(tmp_path: Path) -> None:
+def test_node_without_a_kind_inherits_the_default(tmp_path: Path) -> None:
     """Before, nodes that inherit their kind became workers without a word."""
     text = CONTAINERLAB.replace("topology:\n", "topology:\n  defaults: {kind: arista_ceos}\n")
     network = imported(text.replace("s1: {kind: bridge, image: bmv2}", "s1:"), tmp_path).topology
@@ -231,7 +231,7 @@ def test_variables_have_values_or_defaults(
         ('endpoints: ["s1:eth9", "grafana:eth1"]', "type: tunnel", ":17: 'tunnel' is no type of a link"),
     ],
 )
-def test_what_is_not_understood_is_named(old: str, new: str, says: str, tmp_path: Path) -> None:
+def test_unknown_parts_are_named_with_their_line(old: str, new: str, says: str, tmp_path: Path) -> None:
     with pytest.raises(TopologyError) as caught:
         imported(CONTAINERLAB.replace(old, new, 1), tmp_path)
     assert says in str(caught.value)
