@@ -123,7 +123,7 @@ def test_array_without_equal_shards_is_refused() -> None:
 
         def work(session: Session) -> np.ndarray:
             for array in (np.ones(4, np.float32), np.float32(1)):
-                with pytest.raises(ConfigurationError, match="equal shards for 3 workers"):
+                with pytest.raises(ConfigurationError, match="Cannot split an array of shape"):
                     session.reduce_scatter(array)  # type: ignore[type-var]
             return session.reduce_scatter(np.ones(3, np.float32))
 
