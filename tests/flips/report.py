@@ -13,9 +13,8 @@ from typing import Any
 from lanesum_lab.markdown import markdown_table, replace_generated
 from tests.flips.campaign import CODECS, PLACES, TARGETS, Campaign, Outcomes
 
-_ROOT = Path(__file__).parents[2]
-RESULTS = _ROOT / "benchmarks" / "results" / "flips.json"
-DOCUMENT = _ROOT / "docs" / "certified-sums.md"
+RESULTS = Path(__file__).parent / "results.json"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "certified-sums.md"
 _HEAD = (
     "target",
     "place",

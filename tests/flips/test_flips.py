@@ -14,7 +14,7 @@ from lanesum._internal.native import availability
 from tests.flips import campaign, memory
 from tests.flips.__main__ import main
 from tests.flips.campaign import CODECS, LANES, MEMORY, NATIVE_SERVER, PAYLOAD_UP, TARGETS, Outcomes, open_bench, run
-from tests.flips.report import tables
+from tests.flips.report import DOCUMENT, RESULTS, document, tables
 
 
 def test_flips_of_certified_rounds_give_no_wrong_sum() -> None:
@@ -58,3 +58,10 @@ def test_command_writes_results_with_all_places(tmp_path: Path, capsys: pytest.C
     results = json.loads(out.read_text())
     assert results["flips"] == sum(row["flips"] for row in results["rows"]) >= 100
     assert "| embedded | registers |" in tables(results)
+
+
+def test_page_has_the_tables_of_the_results() -> None:
+    text = DOCUMENT.read_text()
+    assert document(text) == text
+    results = json.loads(RESULTS.read_text())
+    assert results["wrong"] == 0 and results["flips"] >= 100_000
