@@ -61,8 +61,9 @@ void require(bool holds, const char *what) {
 
 /// Check the values that index memory here; ServerJob in Python has checked all others.
 void admit(BoundAggregator &self, std::uint32_t job, std::uint32_t tag, const std::vector<BoundMember> &members,
-           std::uint32_t slots, std::uint32_t servers, const std::vector<std::uint32_t> &ops, const std::optional<nb::bytes> &code_table,
-           std::size_t accumulator_words, bool two_levels, bool on_switches, bool joined_packets) {
+           std::uint32_t slots, std::uint32_t servers, const std::vector<std::uint32_t> &ops,
+           const std::optional<nb::bytes> &code_table, std::size_t accumulator_words, bool two_levels, bool on_switches,
+           bool joined_packets) {
     require(!members.empty() && members.size() <= WorkerSet::MAX_SIZE, "too few or too many members");
     require(slots >= 1 && slots <= MAX_SLOTS, "too few or too many slots");
     require(servers >= 1 && servers <= MAX_SLOTS, "too few or too many servers");
@@ -194,8 +195,8 @@ void define_server(nb::module_ &module) {
     nb::class_<BoundAggregator>(module, "Aggregator", "Server state of all jobs without a quorum.")
         .def(nb::init<>())
         .def("admit", &admit, nb::arg("job"), nb::arg("tag"), nb::arg("members"), nb::arg("slots"), nb::arg("servers"),
-             nb::arg("ops"), nb::arg("code_table").none(), nb::arg("accumulator_words"), nb::arg("two_levels"), nb::arg("on_switches"),
-             nb::arg("joined_packets"))
+             nb::arg("ops"), nb::arg("code_table").none(), nb::arg("accumulator_words"), nb::arg("two_levels"),
+             nb::arg("on_switches"), nb::arg("joined_packets"))
         .def(
             "delegate", [](BoundAggregator &self, std::uint32_t job) { self.aggregator.delegate(job); }, nb::arg("job"))
         .def(

@@ -127,7 +127,8 @@ std::size_t Sender::run_length(std::size_t first) const {
     std::size_t count = 1;
     while (count < limit) {
         const Datagram &next = queue_[first + count];
-        if (!next.joined || next.run != head.run || next.bytes.empty() || next.bytes.size() > size || !same(next.to, head.to)) {
+        if (!next.joined || next.run != head.run || next.bytes.empty() || next.bytes.size() > size ||
+            !same(next.to, head.to)) {
             break;
         }
         ++count;

@@ -26,7 +26,8 @@ bool Membership::contributors(const Header &header, std::span<const std::byte> d
                               std::span<std::uint32_t> bitmaps, bool owned) const {
     const bool has_trailer = two_levels_ && (header.flags & FLAG_PARTIAL);
     const std::size_t trailer_bytes = has_trailer ? members_.size() * WORD_BYTES : 0;
-    if (datagram.size() != result_bytes_ + trailer_bytes && (owned || datagram.size() != HEADER_BYTES + trailer_bytes)) {
+    if (datagram.size() != result_bytes_ + trailer_bytes &&
+        (owned || datagram.size() != HEADER_BYTES + trailer_bytes)) {
         return false;
     }
     if (!(header.flags & FLAG_PARTIAL)) {

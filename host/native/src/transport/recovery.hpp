@@ -95,9 +95,7 @@ private:
         std::int64_t probe_sequence = 0;
         std::uint32_t probe_credit = 0;
 
-        std::int64_t acked_after(std::uint32_t share) const {
-            return in_order ? largest_acked : acked_of_share[share];
-        }
+        std::int64_t acked_after(std::uint32_t share) const { return in_order ? largest_acked : acked_of_share[share]; }
         double loss_time_left(const SentChunk &sent, double since, double now) const;
         double probe_time_left(const SentChunk &sent, double now) const;
     };

@@ -172,7 +172,8 @@ ReceiveOutcome RoundSequence::take_result(RoundState &round, const Header &heade
         return ReceiveOutcome::nothing;
     }
     const std::uint64_t position = round.begin() + chunk;
-    if (!link.membership.contributors(header, datagram, bitmaps_, round.is_owned(chunk)) || !may_have_result(position)) {
+    if (!link.membership.contributors(header, datagram, bitmaps_, round.is_owned(chunk)) ||
+        !may_have_result(position)) {
         ++stats.foreign_packets;
         round.count_refused();
         return ReceiveOutcome::nothing;
