@@ -100,7 +100,7 @@ class Star(Twins):
         udp_port: int | None = None,
         role: Role = NO_ROLE,
         threshold: int = 0,
-        uplink: int | None = None,
+        uplinks: tuple[int, ...] = (),
         lease: int = DEFAULT_LEASE_TICKS,
     ) -> Job:
         """Admit a job and return it.
@@ -127,7 +127,7 @@ class Star(Twins):
             ops = self.target.ops
         table = code_table if any(op.shape.lookup for op in ops) else None
         switch_job = SwitchJob(
-            job, tag, slot_base, slot_count, group, members, ops, table, role, threshold, uplink, lease
+            job, tag, slot_base, slot_count, group, members, ops, table, role, threshold, uplinks, lease
         )  # fmt: skip
         self.admit_job(switch_job)
         return Job(switch_job, self.accumulator_words, SERVER)

@@ -104,7 +104,7 @@ def test_entities_of_a_job_can_be_read_back(star: Star) -> None:
     control = star.target.control
     if not isinstance(control, P4RuntimeSwitch):
         pytest.skip("the reference has no tables")
-    job = star.admit(3, role=Role.ASCEND | Role.SHARED, uplink=6, lease=77).switch_job
+    job = star.admit(3, role=Role.ASCEND | Role.SHARED, uplinks=(6,), lease=77).switch_job
     steps = control.job_entities(job)
     kinds = [{entity.WhichOneof("entity") for entity in step} for step in steps]
     expected = {MEMBER: 3, DESCEND: 1, LOOKUP: 1, RECEIVER: 3}

@@ -74,7 +74,7 @@ class Traffic:
                     slot_count=rng.choice((1, 2)),
                     threshold=threshold,
                     ops=tuple(op for op in rng.choice((tuple(LaneOp), _ADD32_AND_LOOKUP)) if op in ops),
-                    uplink=rng.choice((None, NON_MEMBER.port)),
+                    uplinks=rng.choice(((), (NON_MEMBER.port,))),
                     lease=lease,
                 )
             )

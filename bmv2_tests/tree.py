@@ -121,7 +121,7 @@ class Tree:
             members = tuple(
                 Member(worker % ROWS, (self._host(node, worker),), _UDP_PORT) for worker in workers
             )  # fmt: skip
-            parts.append(self._part(number, tag, slot_count, members, Role.ASCEND, UPLINK))
+            parts.append(self._part(number, tag, slot_count, members, Role.ASCEND, (UPLINK,)))
         members = tuple(
             Member(
                 rack,
@@ -131,16 +131,16 @@ class Tree:
             )
             for rack in range(RACKS)
         )
-        parts.append(self._part(number, tag, slot_count, members, Role.UPPER, None))
+        parts.append(self._part(number, tag, slot_count, members, Role.UPPER, ()))
         for node, part in zip(self.nodes, parts, strict=True):
             node.admit_job(part)
         return TreeJob(tuple(parts), self.accumulator_words)
 
     def _part(
-        self, job: int, tag: int, slot_count: int, members: tuple[Member, ...], role: Role, uplink: int | None
+        self, job: int, tag: int, slot_count: int, members: tuple[Member, ...], role: Role, uplinks: tuple[int, ...]
     ) -> SwitchJob:
         table = CODE_TABLE if any(op.shape.lookup for op in self.ops) else None
-        return SwitchJob(job, tag, 0, slot_count, 1, members, self.ops, table, role, uplink=uplink)
+        return SwitchJob(job, tag, 0, slot_count, 1, members, self.ops, table, role, uplinks=uplinks)
 
     def scope(self) -> Iterator[None]:
         try:

@@ -18,8 +18,8 @@ import numpy as np
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import HEADER_BYTES
 from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.reference.switch import ReferenceSwitch
 from tests.flips.network import SLOTS, FlipNetwork
+from tests.reference.switch import ReferenceSwitch
 from tests.simulator.truth import expand
 from tests.simulator.wire import read
 

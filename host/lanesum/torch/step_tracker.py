@@ -8,12 +8,15 @@ gradient that is gone without a step was dropped: by ``zero_grad``, or because `
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+_TRACKERS: weakref.WeakSet[StepTracker] = weakref.WeakSet()
 
 
 class StepTracker:
@@ -43,20 +46,9 @@ class StepTracker:
         self._open: dict[str, torch.Tensor | None] = {}
         self._optimized: set[str] = set()
         self.adaptive = True
-        own = weakref.ref(self)
-
-        def before_step(optimizer: Optimizer, *_: Any) -> None:
-            if (tracker := own()) is not None:
-                tracker._before_step(optimizer)
-
-        def after_step(optimizer: Optimizer, *_: Any) -> None:
-            if (tracker := own()) is not None:
-                tracker._after_step(optimizer)
-
-        self._handles: list[Any] = [
-            register_optimizer_step_pre_hook(before_step),
-            register_optimizer_step_post_hook(after_step),
-        ]
+        self._handles: list[Any] = []
+        _watch_steps()
+        _TRACKERS.add(self)
         weakref.finalize(self, _remove, self._handles)
 
     def watch(self, parameter: torch.Tensor, key: str, *, in_backward: bool = True) -> None:
@@ -138,6 +130,21 @@ def _is_adaptive(optimizer: Optimizer) -> bool:
     """Return True unless the optimizer is one whose step is proportional to the gradient."""
     proportional = (torch.optim.SGD, torch.optim.ASGD, torch.optim.LBFGS)
     return not isinstance(optimizer, proportional)
+
+
+@functools.cache
+def _watch_steps() -> None:
+    """Let the steps of all optimizers call the trackers that live.
+
+    A tracker has no hooks of its own: it may be collected in the middle of a step, which iterates over the hooks.
+    """
+    register_optimizer_step_pre_hook(lambda optimizer, *_: _tell(StepTracker._before_step, optimizer))
+    register_optimizer_step_post_hook(lambda optimizer, *_: _tell(StepTracker._after_step, optimizer))
+
+
+def _tell(method: Callable[[StepTracker, Optimizer], None], optimizer: Optimizer) -> None:
+    for tracker in list(_TRACKERS):
+        method(tracker, optimizer)
 
 
 def _remove(handles: list[Any]) -> None:

@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import lanesum.torch
 from lanesum import codecs
@@ -346,3 +347,18 @@ def test_optimizer_that_sparse_gradients_harm_is_named(codec: str, optimizer: An
             made.step()
     expected = [f"Codec {codec} leaves out most values of a gradient, and {told}"] * 2 * bool(told)
     assert [str(one.message)[: len(wanted)] for one, wanted in zip(caught, expected, strict=True)] == expected
+
+
+def test_feedback_collected_during_step_does_no_harm() -> None:
+    """A garbage collection may end a tracker of steps in the middle of any step."""
+    (shown,), held = parameters(1), []
+
+    def collect(*_: Any) -> None:
+        held.clear()
+        gc.collect()
+
+    handle = register_optimizer_step_pre_hook(collect)
+    held.append(ErrorFeedbackState())
+    torch.optim.SGD([shown]).step()
+    handle.remove()
+    assert not held

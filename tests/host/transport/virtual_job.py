@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import combine, expand
 from lanesum.protocol import Flag, Header, Kind, LaneOp, Packet
-from lanesum.protocol.spec import SCATTERED
+from lanesum.protocol.spec import HEADER_BYTES, SCATTERED
 from lanesum.server import Aggregator, ServerJob
 from lanesum.server.jobs import DEFAULT_KEPT_RESULTS
 from lanesum.transport import JobTicket, TransportStats
@@ -276,9 +276,9 @@ def check_sums(job: VirtualJob) -> None:
 
 def _without_owner(datagram: bytes) -> bytes:
     """Return a contribution without the mark of a scattered round, so that the sum goes to all, as from a switch."""
-    packet = Packet.unpack(datagram)
-    packet.header.racks &= ~SCATTERED
-    return packet.pack()
+    header = Header.unpack(datagram)
+    header.racks &= ~SCATTERED
+    return header.pack() + datagram[HEADER_BYTES:]
 
 
 def _check_shards(job: VirtualJob, number: int) -> None:

@@ -70,7 +70,7 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("run", "--rate", "-1"), ("rate = -1 Mbit/s must be positive, or 0",)),
         (("run", "--rate", "10", "--topology", "loopback"), ("cannot have 10 Mbit/s: loopback has no links",)),
         (("run", "--deadline", "0"), ("deadline = 0 must be positive",)),
-        (("run", "--faults", "nosuch"), ("Cannot read the fault plan 'nosuch'", "everything-dies, lossy")),
+        (("run", "--faults", "nosuch"), ("Cannot read the fault plan 'nosuch'", "everything-dies, flips, lossy")),
         (("run", "--runner", "cloud"), ("There is no runner 'cloud'", "loopback, mininet")),
         (("run", "--switch", "magic"), ("There is no switch 'magic'", "embedded, bmv2, tofino1-w32")),
         (("run", "--topology", "nowhere"), ("Cannot read the topology 'nowhere'", "star4")),
