@@ -67,7 +67,7 @@ class Loop:
         members = tuple(Member(worker, (worker_host(worker),), 40000 + worker) for worker in range(WORKERS))
         ops = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.OR)
         job = SwitchJob(
-            self.jobs, 0x7A620000 + self.jobs, 0, 2, self.jobs, members, ops, None, NO_ROLE, 0, None,
+            self.jobs, 0x7A620000 + self.jobs, 0, 2, self.jobs, members, ops, None, NO_ROLE, 0, (),
             DEFAULT_LEASE_TICKS,
         )  # fmt: skip
         self.control.admit(job)
