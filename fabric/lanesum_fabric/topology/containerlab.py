@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
@@ -36,7 +36,7 @@ _ADDRESS = re.compile(
     r"\bip\s+(?:-4\s+)?a(?:ddr(?:ess)?)?\s+a(?:dd)?\s+([\d.]+)/\d+|\bifconfig\s+\S+\s+(?:inet\s+)?([\d.]+)"
 )
 
-Role = Literal["switch", "worker", "server", "controller", "none"]
+_ROLES = ("switch", "worker", "server", "controller", "none")
 
 
 class _Part(BaseModel):
@@ -158,7 +158,7 @@ class _Import:
         assert root is not None, "a parsed file is not empty"
         self._root = root
         self._notes: list[str] = []
-        self._roles: dict[str, Role] = {}
+        self._roles: dict[str, str] = {}
         self._ports: dict[tuple[str, str], int] = {}  # by switch and interface
 
     def result(self, addresses: str) -> Imported:
@@ -166,10 +166,8 @@ class _Import:
         build = TopologyBuilder(self._file.name, addresses)
         for name in self._network.nodes:
             self._add_node(build, name)
-        links = [
-            (index, link, ends) for index, link in enumerate(self._network.links) if (ends := self._ends(index, link))
-        ]
-        kept = [ends for _, _, ends in links if all(self._roles[node] != "none" for node, _ in ends)]
+        links = [self._ends(index, link) for index, link in enumerate(self._network.links)]
+        kept = [ends for ends in links if ends and all(self._roles[node] != "none" for node, _ in ends)]
         for name, role in self._roles.items():
             if role == "switch":
                 self._number(name, [interface for ends in kept for node, interface in ends if node == name])
@@ -207,26 +205,24 @@ class _Import:
                 raise self._error((*where, unknown[0]), f"{unknown[0]!r} is no setting of a node that is understood.")
         kind = next((one.kind for _, one in settings if one.kind), "linux")
         role = self._label(settings, "lanesum")
-        roles: dict[str, Role] = {one: one for one in ("switch", "worker", "server", "controller", "none")}
-        if role is not None and role not in roles:
+        if role not in (None, *_ROLES):
             where = next(where for where, one in settings if one.labels.get("lanesum") is not None)
-            raise self._error((*where, "labels", "lanesum"), f"lanesum: {role!r} is none of {', '.join(roles)}.")
+            raise self._error((*where, "labels", "lanesum"), f"lanesum: {role!r} is none of {', '.join(_ROLES)}.")
         if role is None and kind in _BRIDGES:
             self._notes.append(
                 f"{self._path}:{self._line(('nodes', name))}: {name} is a {kind}; a switch of lanesum takes its place. "
                 "Label it lanesum: none to leave it out."
             )
-        by_kind: Role = "worker" if kind in _HOST_KINDS else "switch"
-        self._roles[name] = roles[role] if role else by_kind
-        if self._roles[name] != "none":
-            build.node(name, self._roles[name], ip=self._address(settings, self._roles[name]))
+        self._roles[name] = role = role or ("worker" if kind in _HOST_KINDS else "switch")
+        if role != "none":
+            build.node(name, role, ip=self._address(settings, role))
 
     @staticmethod
     def _label(settings: Sequence[tuple[tuple[str, ...], _Settings]], name: str) -> str | None:
         values = (one.labels.get(name) for _, one in settings)
         return next((str(value) for value in values if value is not None), None)
 
-    def _address(self, settings: Sequence[tuple[tuple[str, ...], _Settings]], role: Role) -> str | None:
+    def _address(self, settings: Sequence[tuple[tuple[str, ...], _Settings]], role: str) -> str | None:
         if (label := self._label(settings, "lanesum-ip")) is not None or role == "switch":
             return label
         commands = next((one.exec for _, one in settings if one.exec), [])
@@ -235,20 +231,13 @@ class _Import:
 
     def _ends(self, index: int, link: _Link) -> list[tuple[str, str]]:
         """Return (node, interface) of both ends; empty for a link that leaves the laboratory, with a note."""
-        location, outside = ("links", index), ""
-        if link.kind != "veth":
-            if link.kind not in _OUTSIDE:
-                raise self._error((*location, "type"), f"{link.kind!r} is no type of a link that is understood.")
-            outside = link.kind
+        location = ("links", index)
+        if link.kind not in ("veth", *_OUTSIDE):
+            raise self._error((*location, "type"), f"{link.kind!r} is no type of a link that is understood.")
         parts = [link.endpoint] if link.endpoint is not None else link.endpoints or []
-        ends = [
-            (part.node, part.interface)
-            if isinstance(part, _Endpoint)
-            else (part.partition(":")[0], part.partition(":")[2])
-            for part in parts
-        ]
+        ends = [_end_of(part) for part in parts]
         special = [node for node, _ in ends if node in _OUTSIDE and node not in self._network.nodes]
-        outside = outside or next(iter(special), "")
+        outside = link.kind if link.kind in _OUTSIDE else next(iter(special), "")
         if not outside and len(ends) != 2:
             raise self._error(location, f"a link has {len(ends)} ends, not 2.")
         for node, _ in ends:
