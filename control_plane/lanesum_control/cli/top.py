@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich.console import Group
@@ -33,6 +34,52 @@ _ANSWER_S, _POLL_S = 2.0, 0.1  # time for the workers' reports, and between two 
 Interval = Annotated[float, typer.Option(min=0.5, help="Seconds between two updates.")]
 Once = Annotated[bool, typer.Option("--once", help="Print one snapshot of about a second, and end.")]
 Json = Annotated[bool, typer.Option("--json", help="With --once: machine-readable output.")]
+
+# Text of a cell by the title of its column.
+_Columns: TypeAlias = dict[str, Callable[[Mapping[str, Any]], str]]
+_JOBS: _Columns = {
+    "job": lambda job: job["name"],
+    "alive": lambda job: f"{job['alive']}/{len(job['workers'])}",
+    "goodput": lambda job: _bytes(job["goodput_bytes_per_s"]),
+    "retransmits/s": lambda job: _rate(job["retransmissions_per_s"]),
+    "lost": lambda job: _percent(job["lost_share"]),
+    "by server": lambda job: _percent(job["server_share"]),
+    "stragglers": lambda job: " ".join(job["stragglers"]) or "-",
+    "slots": lambda job: " ".join(f"{switch}:{slots}" for switch, slots in job["slots"].items()) or "-",
+    "left out": lambda job: "; ".join(f"{switch}: {why}" for switch, why in job["left_out"].items()) or "-",
+}
+_WORKERS: _Columns = {
+    "job": lambda worker: worker["job"],
+    "worker": lambda worker: worker["host"],
+    "state": lambda worker: f"{worker['state']}, straggler" if worker["straggler"] else worker["state"],
+    "goodput": lambda worker: _bytes(worker["goodput_bytes_per_s"]),
+    "packets/s": lambda worker: _rate(worker["packets_per_s"]),
+    "retransmits/s": lambda worker: _rate(worker["retransmissions_per_s"]),
+    "lost": lambda worker: _percent(worker["lost_share"]),
+    "peer late": lambda worker: _percent(worker["peer_share"]),
+    "needless": lambda worker: _percent(worker["needless_share"]),
+    "reordered": lambda worker: _percent(worker["reordered_share"]),
+    "by server": lambda worker: _percent(worker["server_share"]),
+    "marks/s": lambda worker: _rate(worker["marks_per_s"]),
+    "latency": lambda worker: "-" if worker["latency_s"] is None else f"{worker['latency_s'] * 1e3:.2f} ms",
+    "waits": lambda worker: _percent(worker["wait_share"]),
+}
+_SWITCHES: _Columns = {
+    "switch": lambda switch: switch["name"],
+    "slots": lambda switch: f"{switch['used_slots']}/{switch['slots']}",
+    "fullest table": lambda switch: _fullest(switch["tables"]),
+    "contributions/s": lambda switch: _sum(switch["decisions_per_s"], "aggregate"),
+    "sums/s": lambda switch: _sum(switch["decisions_per_s"], "(contribute|claim)_and_complete"),
+    "collisions/s": lambda switch: _sum(switch["decisions_per_s"], "collide"),
+    "refused/s": lambda switch: _sum(switch["decisions_per_s"], "(refuse|drop).*"),
+    "state": lambda switch: _state(switch["up"], switch["lost"], switch["drained"]),
+}
+_SERVERS: _Columns = {
+    "server": lambda server: server["name"],
+    "contributions/s": lambda server: _sum(server["decisions_per_s"]),
+    "refused/s": lambda server: _sum(server["refused_per_s"]),
+    "state": lambda server: "up" if server["up"] else "lost",
+}
 
 
 def top(
@@ -132,94 +179,19 @@ def _poll_until(poll: Callable[[], Poll], sleep: Callable[[float], object], enou
 
 def sections(found: dict[str, Any]) -> dict[str, Section]:
     """Return the tables by title. Workers that are lost or that others wait for come first."""
-    jobs = Section(
-        ("job", "alive", "goodput", "retransmits/s", "lost", "by server", "stragglers", "slots", "left out"), []
-    )
-    workers = Section(
-        (
-            "job",
-            "worker",
-            "state",
-            "goodput",
-            "packets/s",
-            "retransmits/s",
-            "lost",
-            "peer late",
-            "needless",
-            "reordered",
-            "by server",
-            "marks/s",
-            "latency",
-            "waits",
-        ),
-        [],
-    )
-    for job in found["jobs"]:
-        jobs.rows.append(
-            (
-                job["name"],
-                f"{job['alive']}/{len(job['workers'])}",
-                _bytes(job["goodput_bytes_per_s"]),
-                _rate(job["retransmissions_per_s"]),
-                _percent(job["lost_share"]),
-                _percent(job["server_share"]),
-                " ".join(job["stragglers"]) or "-",
-                " ".join(f"{switch}:{slots}" for switch, slots in job["slots"].items()) or "-",
-                "; ".join(f"{switch}: {why}" for switch, why in job["left_out"].items()) or "-",
-            )
-        )
-        for one in sorted(job["workers"], key=lambda one: one["state"] == "alive" and not one["straggler"]):
-            workers.rows.append(
-                (
-                    job["name"],
-                    one["host"],
-                    f"{one['state']}, straggler" if one["straggler"] else one["state"],
-                    _bytes(one["goodput_bytes_per_s"]),
-                    _rate(one["packets_per_s"]),
-                    _rate(one["retransmissions_per_s"]),
-                    _percent(one["lost_share"]),
-                    _percent(one["peer_share"]),
-                    _percent(one["needless_share"]),
-                    _percent(one["reordered_share"]),
-                    _percent(one["server_share"]),
-                    _rate(one["marks_per_s"]),
-                    "-" if one["latency_s"] is None else f"{one['latency_s'] * 1e3:.2f} ms",
-                    _percent(one["wait_share"]),
-                )
-            )
-    if "switches" not in found:  # for a tenant
-        return {"jobs": jobs, "workers": workers}
-    parts = {"switches": _switches(found["switches"]), "servers": _servers(found["servers"])}
-    return {"jobs": jobs, **parts, "workers": workers}
+    workers = [
+        {**one, "job": job["name"]}
+        for job in found["jobs"]
+        for one in sorted(job["workers"], key=lambda one: one["state"] == "alive" and not one["straggler"])
+    ]
+    parts = {"jobs": _section(_JOBS, found["jobs"])}
+    if "switches" in found:  # not for a tenant
+        parts |= {"switches": _section(_SWITCHES, found["switches"]), "servers": _section(_SERVERS, found["servers"])}
+    return {**parts, "workers": _section(_WORKERS, workers)}
 
 
-def _switches(found: Sequence[Mapping[str, Any]]) -> Section:
-    rows: list[tuple[str, ...]] = []
-    for switch in found:
-        of = switch["decisions_per_s"]
-        rows.append(
-            (
-                switch["name"],
-                f"{switch['used_slots']}/{switch['slots']}",
-                _fullest(switch["tables"]),
-                _decisions(of, "aggregate"),
-                _decisions(of, "contribute_and_complete", "claim_and_complete"),
-                _decisions(of, "collide"),
-                _decisions(of, *(name for name in of or () if name.startswith(("refuse", "drop")))),
-                _state(switch),
-            )
-        )
-    titles = ("switch", "slots", "fullest table", "contributions/s", "sums/s", "collisions/s", "refused/s", "state")
-    return Section(titles, rows)
-
-
-def _servers(found: Sequence[Mapping[str, Any]]) -> Section:
-    rows: list[tuple[str, ...]] = []
-    for server in found:
-        decided, refused = server["decisions_per_s"], server["refused_per_s"]
-        state = "up" if server["up"] else "lost"
-        rows.append((server["name"], _decisions(decided, *decided or ()), _decisions(refused, *refused or ()), state))
-    return Section(("server", "contributions/s", "refused/s", "state"), rows)
+def _section(columns: _Columns, found: Sequence[Mapping[str, Any]]) -> Section:
+    return Section(tuple(columns), [tuple(cell(one) for cell in columns.values()) for one in found])
 
 
 def _tables(found: dict[str, Any]) -> Group:
@@ -237,13 +209,15 @@ def _not_shown(found: dict[str, Any]) -> list[str]:
     return [f"{more} more jobs are not shown: name one (lanesum job top JOB)."] if more else []
 
 
-def _state(switch: Mapping[str, Any]) -> str:
-    drained = f"drained: {switch['drained']}" if switch["drained"] else ""
-    return f"lost: {switch['lost']}" if not switch["up"] else drained or "up"
+def _state(is_up: bool, lost: str | None, drained: str | None) -> str:
+    if not is_up:
+        return f"lost: {lost}"
+    return f"drained: {drained}" if drained else "up"
 
 
-def _decisions(rates: dict[str, float] | None, *names: str) -> str:
-    return _rate(None if rates is None else sum(rates.get(name, 0.0) for name in names))
+def _sum(rates: Mapping[str, float] | None, names: str = ".*") -> str:
+    """Return the sum of the rates whose names match a regular expression."""
+    return _rate(None if rates is None else sum(rate for name, rate in rates.items() if re.fullmatch(names, name)))
 
 
 def _rate(value: float | None) -> str:
