@@ -9,7 +9,8 @@ The conventions are those of :mod:`lanesum.codecs.kernels.dispatch`.
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 from lanesum.aggregation.combine import Words
 from lanesum.codecs.kernels.dispatch import chosen
@@ -18,40 +19,21 @@ from lanesum_lab.baselines.thc_paper import reference
 from lanesum_lab.baselines.thc_paper.reference import LaneContributors, RandomKey, Scale
 
 
-class PaperKernels(Protocol):
-    """Kernels of one chunk; :mod:`lanesum_lab.baselines.thc_paper.reference` documents each of them."""
+class PaperKernels(NamedTuple):
+    """Kernels of one chunk; :mod:`lanesum_lab.baselines.thc_paper.reference` documents them and their arguments."""
 
-    def rotate(self, values: Floats, powers: tuple[float, float], rotation: Rotation, out: Floats) -> None: ...
+    rotate: Callable[[Floats, tuple[float, float], Rotation, Floats], None]
+    quantize: Callable[[Floats, float, Words, RandomKey, Words], None]
+    decode: Callable[[Words, LaneContributors, Rotation, Scale, Floats, Floats], None]
+    residual: Callable[[Floats, Words, Floats, Bytes | None, Rotation, Scale, Floats, Floats], None]
 
-    def quantize(self, rotated: Floats, factor: float, cells: Words, key: RandomKey, words: Words) -> None: ...
 
-    def decode(
-        self,
-        lanes: Words,
-        contributors: LaneContributors,
-        rotation: Rotation,
-        scale: Scale,
-        scratch: Floats,
-        out: Floats,
-    ) -> None: ...
-
-    def residual(
-        self,
-        values: Floats,
-        codes: Words,
-        levels: Floats,
-        included: Bytes | None,
-        rotation: Rotation,
-        scale: Scale,
-        scratch: Floats,
-        out: Floats,
-    ) -> None: ...
+_REFERENCE = PaperKernels(*(getattr(reference, name) for name in PaperKernels._fields))
 
 
 def kernels() -> PaperKernels:
     """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.chosen`."""
-    of_numpy: PaperKernels = reference  # mypy checks the module against the protocol here
-    return chosen(of_numpy, "CodecKernels", threads=1)
+    return chosen(_REFERENCE, "CodecKernels", threads=1)
 
 
 def powers_of_two(exponent: int) -> tuple[float, float]:
