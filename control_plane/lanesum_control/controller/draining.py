@@ -7,6 +7,7 @@ from __future__ import annotations
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum.rpc.controller import one_line
 from lanesum_control.controller.queries import Queries
+from lanesum_control.controller.reconciler import Drains
 from lanesum_control.errors import AdmissionError, UnknownSwitchError
 from lanesum_control.jobs.left_out import Drain
 
@@ -70,27 +71,17 @@ class Draining(Queries):
             known = ", ".join(self.reconciler.switches) or "none"
             raise UnknownSwitchError(f"No switch {switch!r} is controlled; there is {known}.")
 
-    def _change_drains(
-        self, drains: dict[tuple[str, int | None], Drain], what: str, changed: Drain, caller: Caller
-    ) -> None:
+    def _change_drains(self, drains: Drains, what: str, changed: Drain, caller: Caller) -> None:
         """Store ``drains``, of which ``changed`` is new or gone, and plan again; ``what`` is the event."""
-        reconciler = self.reconciler
-        before, reconciler.drains = reconciler.drains, drains
-        try:
-            planned = reconciler.planned(reconciler.jobs)
-            names = [name for name, job in reconciler.jobs.items() if job.number == changed.job]
-            with reconciler.lock:
-                with self._store.transaction():
-                    self._store.undrain(changed.switch, changed.job)
-                    if changed in drains.values():
-                        self._store.drain(changed)
-                    self._store.save_ranges(planned.ranges)
-                    self.events.add(changed.switch, f"{what}{''.join(f' (job {name})' for name in names)}", caller)
-                reconciler.publish(reconciler.jobs, planned)
-        except BaseException:
-            reconciler.drains = before
-            raise
-        reconciler.carry_out()
+
+        def save() -> None:
+            self._store.undrain(changed.switch, changed.job)
+            if changed in drains.values():
+                self._store.drain(changed)
+            names = [name for name, job in self.reconciler.jobs.items() if job.number == changed.job]
+            self.events.add(changed.switch, f"{what}{''.join(f' (job {name})' for name in names)}", caller)
+
+        self.reconciler.replan(save, drains=drains)
 
     def leave_out(self, number: int, switch: str, why: str) -> None:
         """Drain a switch for one job until an operator returns it, unless the job is gone."""

@@ -14,14 +14,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from lanesum.server import ServerJob
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.examination import examine, packet_counters
 from lanesum_control.controller.fair_lock import FairLock
 from lanesum_control.errors import NotPrimaryError, QuotaError
-from lanesum_control.jobs.left_out import Cause, Reason
+from lanesum_control.jobs.left_out import Cause, Drain, Reason
 from lanesum_control.jobs.records import AdmittedJob, Job, Moved
 from lanesum_control.planner.allocation import Ranges
 from lanesum_control.planner.network import Network
@@ -40,6 +40,9 @@ from lanesum_fabric.topology.spines import DRAINED, LOST
 
 _POLL_S = 0.05  # while switches are connected
 _CLOSE_S = 2.0
+
+#: Drains by switch and number of the job; None for all jobs.
+Drains: TypeAlias = Mapping[tuple[str, int | None], Drain]
 
 
 class Restart(Protocol):
@@ -94,7 +97,7 @@ class Reconciler:
         self._is_started = False
         self._connecting: dict[str, Future[list[str] | None]] = {}  # switches that have not answered since the start
         self.refused: dict[tuple[int, str], Reason] = {}
-        self.drains = {(one.switch, one.job): one for one in store.drains()}
+        self.drains: Drains = {(one.switch, one.job): one for one in store.drains()}
         self.changing = FairLock()
         self.lock = threading.RLock()
         self.jobs: Mapping[str, Job] = {job.request.name: job for job in store.jobs()}
@@ -157,7 +160,7 @@ class Reconciler:
     def start(self) -> None:
         """Plan with the connected switches; log sums that move to the server from now on."""
         self._is_started = True
-        self._replan()
+        self.replan()
 
     def close(self) -> None:
         """Disconnect; the jobs remain at switches and servers, and in the store."""
@@ -280,7 +283,7 @@ class Reconciler:
     def avoid_lost_spines(self) -> None:
         """Move paths and sums away from spines that were lost since the last plan, and back to those that returned."""
         if self.plan.network is not None and self.plan.network.ranks != self._ranks():
-            self._replan()
+            self.replan()
 
     def note_moves(self) -> None:
         """Compare the switches that sum with those of the last call; store events about sums that have moved.
@@ -317,15 +320,28 @@ class Reconciler:
                 for at in (known.keys() - reasons.keys()) & summing:
                     self._events.add(name, f"sums of {at} are back from the server")
 
-    def _replan(self) -> None:
-        """Plan again after a change of switches or jobs."""
-        planned = self.planned(self.jobs)
-        with self.lock:
-            with self._store.transaction():
-                self._store.save_ranges(planned.ranges)
-                for spine in self._network.spines:
-                    self._store.set_meta(_avoided(spine), self._ranks().get(spine, 0))
-            self.publish(self.jobs, planned)
+    def replan(
+        self, save: Callable[[], None] | None = None, *, quotas: Quotas | None = None, drains: Drains | None = None
+    ) -> None:
+        """Plan again after a change of switches, or with other quotas or drains, which ``save`` stores.
+
+        ``save`` is part of the transaction that stores the plan. If that fails, quotas and drains remain.
+        """
+        before = self.quotas, self.drains
+        self.quotas, self.drains = quotas or self.quotas, self.drains if drains is None else drains
+        try:
+            planned = self.planned(self.jobs)
+            with self.lock:
+                with self._store.transaction():
+                    if save is not None:
+                        save()
+                    self._store.save_ranges(planned.ranges)
+                    for spine in self._network.spines:
+                        self._store.set_meta(_avoided(spine), self._ranks().get(spine, 0))
+                self.publish(self.jobs, planned)
+        except BaseException:
+            self.quotas, self.drains = before
+            raise
         self.carry_out()
 
     def forget_refusals(self, whose: int | str) -> None:
@@ -367,7 +383,7 @@ class Reconciler:
         with self.changing.held_for(name):
             if handle.down is None:
                 self.forget_refusals(name)
-                self._replan()  # jobs that were left out may fit now
+                self.replan()  # jobs that were left out may fit now
 
     def _settle(self, handle: SwitchHandle, done: Sequence[str] = ()) -> None:
         """Repair a connected switch, and end the incarnations whose sums foreign entries can have changed."""

@@ -32,27 +32,14 @@ class Tenants(Draining):
         with reconciler.changing.held_for(tenant):
             quota = None if changes is None else replace(reconciler.quotas.of(tenant), **changes)
             what = "has the default quota again" if quota is None else f"has the quota {_described(quota)}"
-            self._change_quotas(tenant, quota, f"tenant {tenant!r} {what}", caller)
-            return reconciler.quotas.of(tenant)
 
-    def _change_quotas(self, tenant: str, quota: TenantQuota | None, what: str, caller: Caller) -> None:
-        """Give a tenant its own quota, or with None the default one, and plan again; ``what`` is the event."""
-        reconciler = self.reconciler
-        before = reconciler.quotas
-        own = {name: one for name, one in {**before.own, tenant: quota}.items() if one is not None}
-        reconciler.quotas = Quotas(before.default, own)
-        try:
-            planned = reconciler.planned(reconciler.jobs)
-            with reconciler.lock:
-                with self._store.transaction():
-                    self._store.set_tenant(tenant, quota)
-                    self._store.save_ranges(planned.ranges)
-                    self.events.add(CONTROLLER, what, caller)
-                reconciler.publish(reconciler.jobs, planned)
-        except BaseException:
-            reconciler.quotas = before
-            raise
-        reconciler.carry_out()
+            def save() -> None:
+                self._store.set_tenant(tenant, quota)
+                self.events.add(CONTROLLER, f"tenant {tenant!r} {what}", caller)
+
+            own = {name: one for name, one in {**reconciler.quotas.own, tenant: quota}.items() if one is not None}
+            reconciler.replan(save, quotas=Quotas(reconciler.quotas.default, own))
+            return reconciler.quotas.of(tenant)
 
 
 def _described(quota: TenantQuota) -> str:

@@ -107,6 +107,20 @@ def test_restarted_controller_keeps_paths_around_a_lost_spine(site: Site, tmp_pa
     assert [one for one in site.told() if "admit" in one or "remove" in one] == []
 
 
+def test_restarted_controller_keeps_paths_around_drained_spine(site: Site, tmp_path: Path) -> None:
+    with Store(tmp_path / "state.db") as store:
+        controller = site.start(store=store)
+        controller.admit(request())
+        controller.drain("spine1", "new line card")
+        controller.close()
+    site.told()
+    with Store(tmp_path / "state.db") as store:
+        again = site.start(store=store)
+        assert (summing(again), uplinks(site)) == (RACKS | {"spine2"}, {6})
+        again.close()
+    assert [one for one in site.told() if "admit" in one or "remove" in one] == []
+
+
 def test_spine_lost_by_a_write_moves_its_jobs(controller: Controller, site: Site) -> None:
     controller.admit(request())
     site.switches["spine1"].away = True
