@@ -24,7 +24,7 @@ from typing import Any
 
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 from lanesum_fabric import resources
-from lanesum_fabric.program.manifest import MANIFEST, digests, file_problems, source_files, version_of
+from lanesum_fabric.program.manifest import MANIFEST, digests, source_files, version_of
 from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER
 from lanesum_fabric.tofino.chips import PIPES
 from lanesum_fabric.tofino.device_check import repeatable
@@ -297,20 +297,6 @@ def _keep_binaries(made: Built, binaries: Path, pipes: int) -> None:
     packed = made.packed(pipes)
     (binaries / f"{name}.stratum.bin").write_bytes(packed.for_stratum())
     (binaries / f"{name}.pi.bin").write_bytes(packed.for_pi())
-
-
-def manifest_problems(root: Path) -> list[str]:
-    """Return the contradictions between manifest, sources, outputs and profiles; empty if there are none."""
-    p4src, out = root / "p4src", root / TOFINO_BUILD_FOLDER
-    manifest = json.loads((out / MANIFEST).read_text())
-    problems = file_problems(manifest, p4src, out, source_files(p4src, "tofino"), "make tofino")
-    for name in sorted({path.name for path in out.iterdir()} - manifest["outputs"].keys() - {MANIFEST}):
-        problems.append(f"{name} is of no profile: delete it")
-    if manifest["profiles"] != {known.name: list(known.defines) for known in PROFILES}:
-        problems.append("the profiles are not those that were compiled: run `make tofino`")
-    if manifest["flags"] != list(FLAGS):
-        problems.append("the compiler's flags are not those that were given: run `make tofino`")
-    return problems
 
 
 def try_profile(root: Path, wanted: TofinoProfile, binaries: Path | None, pipes: int = PIPES) -> Resources:

@@ -19,13 +19,13 @@ from lanesum_fabric.program.manifest import (
     FLAGS,
     MANIFEST,
     Bmv2Build,
-    manifest_problems,
     source_files,
     version_of,
 )
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.resources import checkout_root
 from lanesum_lab.builds.bmv2 import CompileError, compile_build
+from tests.lab.builds.manifests import bmv2_problems
 
 P4SRC = (checkout_root() or Path()) / "p4src"
 COMMITTED = json.loads((P4SRC / "build" / MANIFEST).read_text())
@@ -36,7 +36,7 @@ def build_id(build: Bmv2Build) -> str:
 
 
 def test_manifest_of_the_committed_builds_has_no_problems() -> None:
-    assert manifest_problems(P4SRC) == []
+    assert bmv2_problems(P4SRC) == []
     assert len(source_files(P4SRC)) >= 15
     assert set(COMMITTED["outputs"]) == {name for build in BUILDS for name in build.outputs}
 
@@ -45,7 +45,7 @@ def test_manifest_of_the_committed_builds_has_no_problems() -> None:
 def copy(tmp_path: Path) -> Path:
     """Copy sources and builds, so that a test may change them."""
     shutil.copytree(P4SRC, tmp_path / "p4src")
-    assert manifest_problems(tmp_path / "p4src") == []
+    assert bmv2_problems(tmp_path / "p4src") == []
     return tmp_path / "p4src"
 
 
@@ -53,13 +53,13 @@ def copy(tmp_path: Path) -> Path:
 def test_manifest_problems_of_an_edited_source_name_it(copy: Path, name: str) -> None:
     with (copy / name).open("a") as source:
         source.write("// changed\n")
-    assert manifest_problems(copy) == [f"source {name} is not the one that was compiled: run `make p4`"]
+    assert bmv2_problems(copy) == [f"source {name} is not the one that was compiled: run `make p4`"]
 
 
 def test_manifest_problems_name_new_and_missing_sources(copy: Path) -> None:
     (copy / "bmv2" / "more.p4").write_text("")
     (copy / "bmv2" / "lanes.p4").unlink()
-    problems = manifest_problems(copy)
+    problems = bmv2_problems(copy)
     assert len(problems) == 2 and "bmv2/lanes.p4" in problems[0] and "bmv2/more.p4" in problems[1]
 
 
@@ -68,20 +68,20 @@ def test_manifest_problems_name_edited_and_missing_outputs(copy: Path) -> None:
     with (copy / "build" / names[0]).open("a") as output:
         output.write("\n")
     (copy / "build" / names[1]).unlink()
-    problems = manifest_problems(copy)
+    problems = bmv2_problems(copy)
     assert [names[0] in problems[0], names[1] in problems[1], len(problems)] == [True, True, 2]
 
 
 def test_manifest_problems_of_an_unknown_output_name_it(copy: Path) -> None:
     (copy / "build" / "test" / "bmv2-w32-faults.json").write_text("{}")
-    assert manifest_problems(copy) == ["test/bmv2-w32-faults.json belongs to no build: delete it"]
+    assert bmv2_problems(copy) == ["test/bmv2-w32-faults.json belongs to no build: delete it"]
 
 
 @pytest.mark.parametrize(("key", "what"), [("builds", "the builds are"), ("flags", "the compiler's flags are")])
 def test_manifest_problems_of_other_options_name_them(copy: Path, key: str, what: str) -> None:
     path = copy / "build" / MANIFEST
     path.write_text(json.dumps({**json.loads(path.read_text()), key: []}))
-    (problem,) = manifest_problems(copy)
+    (problem,) = bmv2_problems(copy)
     assert problem.startswith(f"{what} not those that were")
 
 

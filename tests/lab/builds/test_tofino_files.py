@@ -32,7 +32,7 @@ from lanesum_fabric.tofino.profiles import PROFILES
 from lanesum_fabric.topology.files import parse
 from lanesum_lab.builds import tofino as tofinobuild
 from lanesum_lab.builds.report import PAGE, page_with
-from lanesum_lab.builds.tofino import manifest_problems
+from tests.lab.builds.manifests import tofino_problems
 
 ROOT = checkout_root() or Path()
 NAMES = [built.name for built in PROFILES]
@@ -57,14 +57,14 @@ def test_constants_of_both_programs_are_equal() -> None:
 
 
 def test_manifest_agrees_with_sources_outputs_and_profiles() -> None:
-    assert manifest_problems(ROOT) == []
+    assert tofino_problems(ROOT) == []
     assert len(source_files(ROOT / "p4src", "tofino")) >= 18
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "p4src", tmp_path / "p4src")
-    assert manifest_problems(tmp_path) == []
+    assert tofino_problems(tmp_path) == []
     return tmp_path
 
 
@@ -72,12 +72,12 @@ def copy(tmp_path: Path) -> Path:
 def test_edited_source_is_noticed(copy: Path, name: str) -> None:
     with (copy / "p4src" / name).open("a") as source:
         source.write("// changed\n")
-    assert manifest_problems(copy) == [f"source {name} is not the one that was compiled: run `make tofino`"]
+    assert tofino_problems(copy) == [f"source {name} is not the one that was compiled: run `make tofino`"]
 
 
 def test_edited_output_is_noticed(copy: Path) -> None:
     (copy / TOFINO_BUILD_FOLDER / "resources.json").write_text("{}\n")
-    assert manifest_problems(copy) == ["output resources.json is not the compiler's: run `make tofino`, never edit it"]
+    assert tofino_problems(copy) == ["output resources.json is not the compiler's: run `make tofino`, never edit it"]
 
 
 def test_another_profile_is_noticed(copy: Path) -> None:
@@ -85,17 +85,17 @@ def test_another_profile_is_noticed(copy: Path) -> None:
     manifest = json.loads(path.read_text())
     manifest["profiles"][NAMES[0]] = []
     path.write_text(json.dumps(manifest))
-    assert manifest_problems(copy) == ["the profiles are not those that were compiled: run `make tofino`"]
+    assert tofino_problems(copy) == ["the profiles are not those that were compiled: run `make tofino`"]
 
 
 def test_other_flags_are_noticed(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tofinobuild, "FLAGS", ("--std", "p4-14"))
-    assert manifest_problems(copy) == ["the compiler's flags are not those that were given: run `make tofino`"]
+    assert tofino_problems(copy) == ["the compiler's flags are not those that were given: run `make tofino`"]
 
 
 def test_outputs_of_a_removed_profile_are_found(copy: Path) -> None:
     (copy / TOFINO_BUILD_FOLDER / "tofino1-w16.printed.p4").write_text("")
-    assert manifest_problems(copy) == ["tofino1-w16.printed.p4 is of no profile: delete it"]
+    assert tofino_problems(copy) == ["tofino1-w16.printed.p4 is of no profile: delete it"]
 
 
 def test_page_is_the_report_s() -> None:
