@@ -19,7 +19,7 @@ from lanesum_switch.api import InvalidArgumentError, SwitchError, UnsupportedPro
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.consistency import check_program, check_tables
 from lanesum_switch.p4runtime.entities import ServedPipeline, read_entities, write_entity
-from lanesum_switch.p4runtime.other_programs import SWEEP_SECONDS, Scheduler
+from lanesum_switch.p4runtime.other_programs import Scheduler
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, build_index
 from lanesum_switch.p4runtime.packet_io import Inject
 from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, UNIMPLEMENTED, UNKNOWN, StatusError, invalid
@@ -118,12 +118,10 @@ class PipelineManager:
         send: Callable[[Any], None],
         inject: Inject,
         spare: Callable[[], EmbeddedSwitch] | None,
-        idle_sweep_seconds: float = SWEEP_SECONDS,
     ) -> None:
         self.lock = threading.RLock()
         self.scheduler = scheduler
         self.send = send
-        self.idle_sweep_seconds = idle_sweep_seconds
         self._switch = switch
         self._inject = inject
         self._spare = spare

@@ -14,7 +14,7 @@ from lanesum.rpc.limits import Limits
 from lanesum_switch.bmv2.limits import MAX_PROGRAM_BYTES
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.devices import Devices
-from lanesum_switch.p4runtime.other_programs import SWEEP_SECONDS, Scheduler
+from lanesum_switch.p4runtime.other_programs import Scheduler
 from lanesum_switch.p4runtime.packet_io import Inject
 from lanesum_switch.p4runtime.pipeline import PipelineManager
 from lanesum_switch.p4runtime.service import P4RuntimeService
@@ -74,7 +74,6 @@ class P4RuntimeServer(SwitchServer):
         spare: returns another switch of the same kind, for VERIFY_AND_SAVE, which needs two programs at a time. Without
             it that action answers UNIMPLEMENTED.
         credentials, authenticate, limits: see ``GrpcServer``.
-        idle_sweep_seconds: period of the search for expired entries; 1 s in BMv2.
 
     Raises:
         ConfigurationError: at ``start``, if the server cannot listen at the address.
@@ -91,7 +90,6 @@ class P4RuntimeServer(SwitchServer):
         credentials: Any = None,
         authenticate: Authenticate | None = None,
         limits: Limits = LIMITS,
-        idle_sweep_seconds: float = SWEEP_SECONDS,
     ) -> None:
         self._scheduler = Scheduler()
         devices = Devices()
@@ -105,12 +103,7 @@ class P4RuntimeServer(SwitchServer):
             authenticate=authenticate,
         )
         self._manager = PipelineManager(
-            switch,
-            self._scheduler,
-            device.arbitration.send_to_primary,
-            inject or switch.process,
-            spare,
-            idle_sweep_seconds,
+            switch, self._scheduler, device.arbitration.send_to_primary, inject or switch.process, spare
         )
         device.attach(self._manager)
 

@@ -6,7 +6,6 @@ The server imports this package alone, and not its modules. ``HANDLERS`` is the 
 """
 
 from lanesum_switch.p4runtime.other_programs.entities import HANDLERS, OtherEntities, SweepOwner
-from lanesum_switch.p4runtime.other_programs.idle import SWEEP_SECONDS
 from lanesum_switch.p4runtime.other_programs.meters import (
     check_meter_update,
     check_rates,
@@ -18,7 +17,6 @@ from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
 
 __all__ = [
     "HANDLERS",
-    "SWEEP_SECONDS",
     "OneShot",
     "OtherEntities",
     "ProfileManager",

@@ -23,7 +23,6 @@ class SweepOwner(Protocol):
 
     lock: threading.RLock
     scheduler: Scheduler
-    idle_sweep_seconds: float
 
     def send(self, message: Any) -> None:
         """Send a stream message to the primary."""
@@ -48,10 +47,8 @@ class OtherEntities:
     ) -> Self:
         """Return the state of a new pipeline; ``target`` returns a table of the switch."""
         digests = DigestManager(index, owner.scheduler, owner.send)
-        tables, period = index.tables.values(), owner.idle_sweep_seconds
-        return cls(
-            profiles, digests, IdleMonitor(tables, store, target, owner.lock, owner.scheduler, owner.send, period)
-        )
+        idle = IdleMonitor(index.tables.values(), store, target, owner.lock, owner.scheduler, owner.send)
+        return cls(profiles, digests, idle)
 
     def close(self) -> None:
         """Stop all sweeps."""

@@ -19,7 +19,7 @@ from lanesum_switch.p4runtime.status import StatusError, on_target
 from lanesum_switch.runtime.tables import MatchTable
 
 # interval of BMv2
-SWEEP_SECONDS = 1.0
+_SWEEP_SECONDS = 1.0
 
 
 class IdleMonitor:
@@ -37,7 +37,6 @@ class IdleMonitor:
         lock: RLock,
         scheduler: Scheduler,
         send: Callable[[Any], None],
-        sweep_seconds: float = SWEEP_SECONDS,
     ) -> None:
         self._store, self._target = store, target
         self._lock = lock
@@ -45,7 +44,7 @@ class IdleMonitor:
         tables = [info for info in tables if info.idle_timeout]
         self._reported: dict[int, set[MatchKey]] = {info.id: set() for info in tables}
         self._tables = tables
-        self._task: ScheduledTask | None = scheduler.every(sweep_seconds, self.sweep) if tables else None
+        self._task: ScheduledTask | None = scheduler.every(_SWEEP_SECONDS, self.sweep) if tables else None
 
     def close(self) -> None:
         if self._task is not None:
