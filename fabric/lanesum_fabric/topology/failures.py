@@ -23,7 +23,7 @@ def costs(topology: Topology) -> dict[str, list[str]]:
 
 
 def _cost_of_switch(topology: Topology, switch: str) -> str:
-    reached = _reached(topology, switch)
+    reached = topology.hops_to_server(without=switch)
     cut = [host for host in topology.hosts() if topology.switch_of(host) not in reached]
     servers = [host for host in topology.server_hosts() if host in cut]
     if servers:
@@ -33,12 +33,3 @@ def _cost_of_switch(topology: Topology, switch: str) -> str:
     if topology.spines and switch in topology.spines:
         return "no job waits: another spine takes its sums over"
     return "no job waits: it is on no path between workers and servers"
-
-
-def _reached(topology: Topology, lost: str) -> set[str]:
-    """Return the switches with a path to the first server's, without the switch ``lost``."""
-    links = [(one, other) for one, _, other, _ in topology.links_between_switches() if lost not in (one, other)]
-    reached = {topology.switch} - {lost}
-    for _ in topology.switches():
-        reached |= {end for link in links if not reached.isdisjoint(link) for end in link}
-    return reached

@@ -38,7 +38,6 @@ _TRUNKS_SECOND_OCTET = 255  # on loopback, the ends of links between switches ha
 _THIS_NETWORK = ipaddress.IPv4Network("0.0.0.0/8")
 _BEHIND_SWITCH = 1  # added to the server's port where a switch listens at the server's own address
 SERVER = "server"
-_MAX_HOPS = 3  # links between two switches
 NO_SWITCH = ""  # in place of the name of a switch, in a topology without one
 
 
@@ -208,7 +207,6 @@ class Topology(FileModel):
         """Check that the switches form a tree with one of them adjacent to all others, or racks around spines."""
         if not self.switches():
             return
-        group = {name: {name} for name in self.switches()}
         joined: set[frozenset[str]] = set()
         for index, link in enumerate(self.links):
             (one, port), (other, other_port) = link.parts()
@@ -221,11 +219,9 @@ class Topology(FileModel):
                     index,
                 )
             joined.add(frozenset((one, other)))
-            group[one] |= group[other]
-            for name in group[other]:
-                group[name] = group[one]
+        reached = self.hops_to_server()
         for name in self.switches():
-            if group[name] is not group[self.switch]:
+            if name not in reached:
                 raise wrong(f"no path to {self.switch}, where the server is", "nodes", name)
         if len(self.links_between_switches()) >= len(self.switches()):
             if not self.spines:
@@ -404,15 +400,17 @@ class Topology(FileModel):
                 seen[name] = HostPort(towards[at], ip, SWITCH_MAC, attached=False)
         return seen
 
-    def hops_to_server(self, switch: str) -> int:
-        """Return the number of links from a switch to the one of the first server."""
-        distance, links = {self.switch: 0}, self.links_between_switches()
-        for _ in range(_MAX_HOPS):
-            for one, _, other, _ in links:
-                for at, following in ((one, other), (other, one)):
-                    if at in distance:
-                        distance.setdefault(following, distance[at] + 1)
-        return distance[switch]
+    def hops_to_server(self, without: str = "") -> dict[str, int]:
+        """Return the number of links to the first server's switch, for every switch with a path to it.
+
+        ``without``: a switch that the paths do not pass.
+        """
+        links = [{one, other} for one, _, other, _ in self.links_between_switches() if without not in (one, other)]
+        hops = {} if self.switch == without else {self.switch: 0}
+        for distance in range(1, len(self.switches())):
+            near = {end for link in links if hops.keys() & link for end in link}
+            hops |= dict.fromkeys(near - hops.keys(), distance)
+        return hops
 
     def _towards(self, here: str) -> dict[str, int]:
         """Return the port of ``here`` on the path to every other switch."""

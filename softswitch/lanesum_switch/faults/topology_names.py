@@ -29,9 +29,9 @@ class SwitchLink:
 
 def switch_links(topology: Topology) -> list[SwitchLink]:
     """Return the links between switches, in file order."""
-    links = []
+    links, hops = [], topology.hops_to_server()
     for one, port, other, other_port in topology.links_between_switches():
-        if topology.hops_to_server(one) > topology.hops_to_server(other):
+        if hops[one] > hops[other]:
             links.append(SwitchLink(one, port, other, other_port))
         else:
             links.append(SwitchLink(other, other_port, one, port))
