@@ -244,7 +244,9 @@ class SwitchConnection(Closing):
 
     def read_answers(self, entities: Iterable[p4runtime_pb2.Entity]) -> list[bytes]:
         """Return the answers of ``read``, for ``decode``. Raises SwitchUnreachableError."""
-        request = p4runtime_pb2.ReadRequest(device_id=self._session.device_id, entities=entities)
+        return self._answers_of(p4runtime_pb2.ReadRequest(device_id=self._session.device_id, entities=entities))
+
+    def _answers_of(self, request: Any) -> list[bytes]:
         try:
             return run(self._session.call_for_all("Read", request.SerializeToString(), RPC_TIMEOUT_S))
         except grpc.RpcError as error:

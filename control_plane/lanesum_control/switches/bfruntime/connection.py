@@ -216,13 +216,7 @@ class BfRuntimeConnection(SwitchConnection):
 
     def _read(self, entries: Iterable[Any]) -> bytes:
         """Return the answers to a read as one message. Raises SwitchUnreachableError."""
-        request = self._read_request(entries)
-        try:
-            return b"".join(run(self._session.call_for_all("Read", request.SerializeToString(), RPC_TIMEOUT_S)))
-        except grpc.RpcError as error:
-            raise SwitchUnreachableError(
-                f"Reading from the switch at {self.address} failed: {error.code().name} {error.details()}."
-            ) from error
+        return b"".join(self._answers_of(self._read_request(entries)))
 
     def set_ports(self, ports: Iterable[int], settings: PortSettings) -> int:
         """Configure and enable ports; return how many were not so. Raises SwitchWriteError, SwitchUnreachableError."""
