@@ -60,7 +60,7 @@ class Tree:
             self._cables[other, other_port] = one, port
         self.hosts: dict[str, HostPort] = {}
         self._entrances: list[tuple[str, int]] = []
-        for name in network.hosts:
+        for name in network.at:
             seen = network.host(name)
             self.hosts[name] = HostPort(len(self._entrances), seen.ip, seen.mac)
             self._entrances.append((network.at[name], seen.port))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lanesum.aggregation.slots import Owner
+from lanesum.protocol.packet import server_of
 from tests.simulator import kernel
 from tests.simulator.bounds import AFTERLIFE_S, bounds
 from tests.simulator.intruder import Intruder
@@ -305,7 +306,7 @@ class ProtocolSimulation:
         self.contributions += 1
         place = host_name(worker.plan.host)
         server = self._layout.server_of(seen.shadow_slot)
-        chosen = worker.ticket.server_for(datagram)
+        chosen = worker.ticket.servers[server_of(datagram, len(worker.ticket.servers))]
         if chosen != SERVER_ADDRESSES[server]:
             raise Violation(Invariant.SENDING, f"{worker} sends {seen} to {chosen}, who does not have the slot")
         if self._scenario.network == SERVER_ALONE:

@@ -78,11 +78,6 @@ class Network:
         return tuple(self.seen)
 
     @property
-    def hosts(self) -> tuple[str, ...]:
-        """Names of all hosts, in file order."""
-        return tuple(self.at)
-
-    @property
     def server_names(self) -> tuple[str, ...]:
         """Names of the servers, see ``Topology.server_names``."""
         numbered = enumerate(self.server_hosts)

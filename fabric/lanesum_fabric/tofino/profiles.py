@@ -44,11 +44,6 @@ class TofinoProfile:
         )
 
     @property
-    def recirculations(self) -> int:
-        """Recirculations of a contribution."""
-        return self.passes - 1
-
-    @property
     def recirculations_for_sum(self) -> int:
         """Recirculations of a packet that returns with the sum, whose words it collects block by block."""
         return 2 * self.passes - 1 if self.passes > 1 else 0

@@ -14,7 +14,6 @@ from typing import Any
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp, carried_by, certified_data_words, check_carried, check_certified
-from lanesum.protocol.packet import server_of
 from lanesum.protocol.spec import (
     CODE_TABLE_ENTRIES,
     DEFAULT_ACCUMULATOR_WORDS,
@@ -76,7 +75,7 @@ class JobTicket:
         slots: slots of the job, and so packets in flight at most.
         accumulator_words: 32-bit words of a result packet.
         servers: IPv4 address and UDP port of every aggregation server; a packet is addressed to the one of its slot,
-            see ``server_for``. The same list, in the same order, at all workers.
+            see ``packet.server_of``. The same list, in the same order, at all workers.
         local: IPv4 address and UDP port to send from; the switch identifies members by it.
         seed: seed of the job's shared random bits, 64 bits.
         ops: lane operations that the job may use; if empty, all that its packets can carry.
@@ -158,10 +157,6 @@ class JobTicket:
     def server_names(self) -> str:
         """Addresses of all servers, for messages."""
         return ", ".join(f"{ip}:{port}" for ip, port in self.servers)
-
-    def server_for(self, datagram: bytes | memoryview) -> Address:
-        """Return the address of the server of a contribution's slot."""
-        return self.servers[server_of(datagram, len(self.servers))]
 
     @property
     def place(self) -> tuple[int, int]:

@@ -120,20 +120,20 @@ def test_server_stands_in_for_switches_that_are_out(
 
 def test_more_workers_than_a_bitmap_holds() -> None:
     network = big({"s0": 40})
-    placement = placed(tuple(host for host in network.hosts if host != "server"), network)
+    placement = placed(tuple(host for host in network.at if host != "server"), network)
     assert not placement.assignments
     assert placement.left_out == {"s0": "it has 40 of the job's workers, and a bitmap holds 32"}
     assert len(set(placement.places)) == 40
     assert placement.places[33] == (1, 1)
     network = big({"s1": 33, "s2": 2, "s0": 0})
-    placement = placed(tuple(host for host in network.hosts if host != "server"), network)
+    placement = placed(tuple(host for host in network.at if host != "server"), network)
     assert roles(placement) == {"s2": Role.ASCEND}
     assert placement.left_out["s0"] == "its results would lack the workers at s1"
 
 
 def test_more_members_than_the_upper_switch_has_bits() -> None:
     network = big({"s1": 2, "s0": 32})
-    placement = placed(tuple(host for host in network.hosts if host != "server"), network)
+    placement = placed(tuple(host for host in network.at if host != "server"), network)
     assert roles(placement) == {"s1": Role.ASCEND}
     assert placement.left_out == {"s0": "its 32 workers and the racks are more members than 32"}
     assert max(rack for rack, _ in placement.places) == 1
@@ -142,7 +142,7 @@ def test_more_members_than_the_upper_switch_has_bits() -> None:
 def test_more_racks_than_a_packet_names() -> None:
     network = big({f"s{n}": 1 for n in range(1, 34)})
     with pytest.raises(AdmissionError, match="33 workers are 33 racks of at most 32, but a packet names 32"):
-        placed(tuple(host for host in network.hosts if host != "server"), network)
+        placed(tuple(host for host in network.at if host != "server"), network)
 
 
 CHIP_HOSTS = {f"w{port}": HostPort(port, 0x0A000001 + port, bytes(6)) for port in (*range(40), *range(128, 170), 256)}
