@@ -47,7 +47,11 @@ def worker_number(job: Job, worker: int | str) -> int:
             raise AdmissionError(f"Host {worker} has no part in job {job.request.name!r}; {', '.join(hosts)} have.")
         return hosts.index(worker)
     if not 0 <= worker < len(hosts):
-        raise AdmissionError(f"Job {job.request.name!r} has no worker {worker}; it has {len(hosts)}.")
+        raise AdmissionError(
+            f"Job {job.request.name!r} has no worker {worker}; it has {len(hosts)}.",
+            "Start as many ranks as it has workers. For a script that starts its N ranks itself: "
+            "lanesum launch --nproc N --spawn.",
+        )
     return worker
 
 

@@ -31,6 +31,9 @@ def parser() -> ArgumentParser:
         help="ranks on this machine, or auto, gpu, cpu (default: 1)",
     )
     add(
+        "--spawn", action="store_true", help="run the script once: it starts its N ranks by torch.multiprocessing.spawn"
+    )
+    add(
         "--switch",
         metavar="NAME",
         help="switch on the path of the packets: embedded, or a switch target (default: none, the server sums)",

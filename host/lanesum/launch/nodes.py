@@ -21,6 +21,8 @@ class LaunchNodes:
     """Machines of a launch.
 
     Attributes:
+        nproc: ranks on this machine.
+        alone: this is the only machine.
         options: options of torchrun that name the machines and their rendezvous.
     """
 
@@ -43,12 +45,13 @@ class LaunchNodes:
 
         known = {name: value(name) for name in ("nnodes", "node_rank", "rdzv_endpoint", "rdzv_id")}
         known |= {name: value(name) for name in ("master_addr", "master_port")}
-        nproc = str(_processes(value("nproc_per_node") or "1"))
+        nproc = _processes(value("nproc_per_node") or "1")
+        processes = f"--nproc-per-node={1 if options.spawn else nproc}"
         if known["nnodes"] is None:
             known = {**known, **{name: one for name, one in _found(variables).items() if known[name] is None}}
         if known["nnodes"] in (None, "1"):
             run = ["--nnodes=1", "--rdzv-backend=c10d", f"--rdzv-endpoint={_ONE}:0", f"--local-addr={_ONE}"]
-            return cls(int(nproc), True, (*run, f"--nproc-per-node={nproc}"))
+            return cls(nproc, True, (*run, processes))
         if known["rdzv_endpoint"] is None and known["master_addr"] is None:
             raise ConfigurationError(
                 f"No address is known at which {known['nnodes']} machines meet.",
@@ -59,7 +62,7 @@ class LaunchNodes:
         run = [f"--{name.replace('_', '-')}={one}" for name, one in known.items() if one is not None]
         if known["rdzv_endpoint"] is not None:
             run.append("--rdzv-backend=c10d")
-        return cls(int(nproc), False, (*run, f"--nproc-per-node={nproc}"))
+        return cls(nproc, False, (*run, processes))
 
 
 def _processes(text: str) -> int:

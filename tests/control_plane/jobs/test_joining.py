@@ -61,7 +61,7 @@ def test_by_host_or_number(controller: Controller) -> None:
     assert controller.join("a", "w3").worker == 2
     with pytest.raises(AdmissionError, match="Host w9 has no part in job 'a'; w1, w2, w3, w4 have"):
         controller.join("a", "w9")
-    with pytest.raises(AdmissionError, match="has no worker 4; it has 4"):
+    with pytest.raises(AdmissionError, match=r"has no worker 4; it has 4\. Start as many ranks as it has workers"):
         controller.join("a", 4)
     with pytest.raises(UnknownJobError, match="No job 'b' is admitted"):
         controller.join("b", 0)

@@ -33,6 +33,7 @@ from lanesum_control.controller.service import ControllerService
 from lanesum_control.planner.network import Network
 from lanesum_fabric.topology import load
 from tests.command_line import invoke
+from tests.host.launch import spawned_script
 from tests.waiting import wait_until
 
 pytest.importorskip("torch")
@@ -215,6 +216,16 @@ def test_launch_counts_all_reduces_of_the_backend(start: Callable[..., Any], tmp
     output = output_of(process)
     assert process.returncode == 0, output
     assert re.search(r"^lanesum: 5 all-reduces, .* sent instead of 40 kB as float32", output, re.MULTILINE), output
+
+
+@pytest.mark.long
+def test_launch_spawned_ranks_train_as_by_gloo(start: Callable[..., Any], tmp_path: Path) -> None:
+    script = Path(spawned_script.__file__)
+    process = start("--nproc", 2, "--spawn", script, tmp_path / "store")
+    output = output_of(process)
+    assert process.returncode == 0, output
+    assert output.count("as by gloo") == 2
+    assert re.search(r"^lanesum: 4 steps, ", output, re.MULTILINE), output
 
 
 @pytest.mark.long

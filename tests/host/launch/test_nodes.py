@@ -30,6 +30,11 @@ def test_nodes_without_environment_are_one_machine() -> None:
     assert "--rdzv-endpoint=127.0.0.1:0" in found.options and "--nproc-per-node=4" in found.options
 
 
+def test_nodes_spawning_script_is_run_once() -> None:
+    found = nodes("--nproc", "4", "--spawn")
+    assert found.nproc == 4 and "--nproc-per-node=1" in found.options
+
+
 def test_nodes_options_are_those_of_torchrun() -> None:
     found = nodes("--nnodes", "2:4", "--nproc", "1", "--rdzv-endpoint", "a:29400", "--rdzv-id", "run")
     assert not found.alone

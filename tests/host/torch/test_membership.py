@@ -4,12 +4,19 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import lanesum.torch
+from tests.host.launch import spawned_script
 from tests.host.torch.controllers import controlled, environment
 from tests.host.torch.ranks import Ranks
 
@@ -58,3 +65,19 @@ def test_attach_takes_rank_from_process_group(four_ranks: Ranks) -> None:
     with controlled(RANKS) as (_, variables):
         outcomes = four_ranks.run(train_all, list(range(RANKS)), {**variables, "RANK": "0"})
     assert outcomes == [(rank, 2.5) for rank in range(RANKS)]
+
+
+@pytest.mark.long
+def test_attach_in_spawned_ranks_trains_as_gloo(tmp_path: Path) -> None:
+    """Ranks of ``mp.spawn`` have no variables of torchrun."""
+    with controlled(2) as (_, variables):
+        kept = {name: value for name, value in os.environ.items() if "RANK" not in name and "WORLD" not in name}
+        ran = subprocess.run(
+            [sys.executable, spawned_script.__file__, tmp_path / "store"],
+            env={**kept, **variables, "GLOO_SOCKET_IFNAME": "lo"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.count("as by gloo") == 2
