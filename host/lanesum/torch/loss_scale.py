@@ -8,6 +8,7 @@ import gc
 import sys
 import warnings
 from types import FrameType
+from typing import Any
 
 import torch
 
@@ -31,8 +32,7 @@ class LossScale:
 
         It is also found under Lightning and Accelerate.
         """
-        known = (one for one in _scalers() if id(optimizer) in one._per_optimizer_states)
-        found = _running() or next(known, None)
+        found = _running() or next((one for one in _scalers() if id(optimizer) in one._per_optimizer_states), None)
         if self._told or found is self._scaler:
             return False
         if found is not None and self._scaler is not None and not self.loaded:
@@ -65,10 +65,7 @@ def _only_scaler() -> torch.amp.GradScaler | None:
 
 
 def _running() -> torch.amp.GradScaler | None:
-    """Return the enabled scaler whose ``step`` is running in this thread.
-
-    After ``gc.freeze()`` the garbage collector does not list it.
-    """
+    """Return the enabled scaler whose ``step`` is running in this thread."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         own = frame.f_locals.get("self")
@@ -83,4 +80,27 @@ def _scalers() -> list[torch.amp.GradScaler]:
     kinds = {torch.amp.GradScaler}
     for _ in range(4):  # subclasses, such as that of torch.cuda.amp
         kinds |= {one for kind in kinds for one in kind.__subclasses__()}
-    return [one for one in gc.get_objects() if type(one) in kinds and one.is_enabled() and one._scale is not None]
+    return [one for one in _objects() if type(one) in kinds and one.is_enabled() and one._scale is not None]
+
+
+def _objects() -> list[Any]:
+    """Return the objects of this process.
+
+    After ``gc.freeze()`` the garbage collector does not list all of them. Then return those in reach of modules and of
+    running functions, which takes about half a second.
+    """
+    if not gc.get_freeze_count():
+        return gc.get_objects()
+    new: dict[int, Any] = {id(sys.modules): sys.modules}
+    for frame in sys._current_frames().values():
+        caller: FrameType | None = frame
+        while caller is not None:
+            names = dict(caller.f_locals)
+            new[id(names)] = names
+            caller = caller.f_back
+    found: dict[int, Any] = {}
+    while new:
+        found |= new
+        reached = gc.get_referents(*new.values())
+        new = {id(one): one for one in reached if id(one) not in found and gc.is_tracked(one)}
+    return list(found.values())

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gc
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -282,6 +283,18 @@ def test_feedback_finds_scaler_in_frozen_memory() -> None:
     finally:
         gc.unfreeze()
     assert feedback.scale.value() == 4
+
+
+def test_loaded_feedback_finds_scaler_in_frozen_memory() -> None:
+    """Before the first step; also where only an object of the script has it, as in Lightning."""
+    gc.collect()
+    feedback, owner = ErrorFeedbackState(), types.SimpleNamespace(plugin=types.SimpleNamespace(scaler=scaler_of(4.0)))
+    feedback.load_state_dict({"0": torch.ones(3)})
+    gc.freeze()
+    try:
+        assert feedback.scale.value() == owner.plugin.scaler.get_scale() == 4
+    finally:
+        gc.unfreeze()
 
 
 def test_loaded_feedback_is_scaled_before_first_step() -> None:
