@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -15,10 +16,12 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+import lanesum.errors
 import lanesum.torch
 from tests.host.launch import spawned_script
 from tests.host.torch.controllers import controlled, environment
 from tests.host.torch.ranks import Ranks
+from tests.waiting import with_longer_deadlines
 
 RANKS = 4
 
@@ -65,6 +68,44 @@ def test_attach_takes_rank_from_process_group(four_ranks: Ranks) -> None:
     with controlled(RANKS) as (_, variables):
         outcomes = four_ranks.run(train_all, list(range(RANKS)), {**variables, "RANK": "0"})
     assert outcomes == [(rank, 2.5) for rank in range(RANKS)]
+
+
+def train_unevenly(rank: int, variables: dict[str, str], deadline_s: float) -> tuple[list[str], str]:
+    """Rank 1 has a batch less than rank 0. Return the warnings of a rank, and the error of its last step."""
+    logged: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: logged.append(record.getMessage())  # type: ignore[method-assign]
+    error = ""
+    with environment(variables):
+        model = DistributedDataParallel(nn.Linear(8, 4))
+        # The first steps have longer, because ranks start at different times.
+        state = lanesum.torch.attach(model, codec="fixed", step_aside=False, busy_s=3 * deadline_s)
+        logging.getLogger("lanesum").addHandler(handler)
+        for batch in range(3 - rank):
+            if batch == 2:
+                state.session._transport._deadline_s = deadline_s
+            try:
+                model(torch.ones(1, 8)).sum().backward()
+            except lanesum.errors.LanesumError as ended:
+                error = str(ended)
+        dist.barrier()
+        logging.getLogger("lanesum").removeHandler(handler)
+        state.close()
+    return logged, error
+
+
+def test_attach_uneven_inputs_warn_after_the_deadline(ranks: Ranks) -> None:
+    """Rank 1 waits for the others meanwhile, as in a validation, so only the limit of the wait is an error."""
+
+    def attempt(deadline_s: float) -> None:
+        with controlled(2) as (_, variables):
+            (logged, error), _ = ranks.run(train_unevenly, [0, 1], variables, deadline_s)
+        (told,) = (line for line in logged if "(busy_s)" in line)
+        assert f"no progress for {deadline_s:g} s at worker 0; still missing: worker 1." in told
+        assert "have fewer batches: uneven inputs need model.join()" in told
+        assert "still missing: worker 1" in error
+
+    with_longer_deadlines(attempt)
 
 
 @pytest.mark.long
