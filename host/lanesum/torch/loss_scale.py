@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import gc
 import sys
+import traceback
 import warnings
-from types import FrameType
 from typing import Any
 
 import torch
@@ -66,12 +66,10 @@ def _only_scaler() -> torch.amp.GradScaler | None:
 
 def _running() -> torch.amp.GradScaler | None:
     """Return the enabled scaler whose ``step`` is running in this thread."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
+    for frame, _ in traceback.walk_stack(sys._getframe()):
         own = frame.f_locals.get("self")
         if isinstance(own, torch.amp.GradScaler) and own.is_enabled():
             return own
-        frame = frame.f_back
     return None
 
 
@@ -92,12 +90,10 @@ def _objects() -> list[Any]:
     if not gc.get_freeze_count():
         return gc.get_objects()
     new: dict[int, Any] = {id(sys.modules): sys.modules}
-    for frame in sys._current_frames().values():
-        caller: FrameType | None = frame
-        while caller is not None:
-            names = dict(caller.f_locals)
+    for top in sys._current_frames().values():
+        for frame, _ in traceback.walk_stack(top):
+            names = dict(frame.f_locals)
             new[id(names)] = names
-            caller = caller.f_back
     found: dict[int, Any] = {}
     while new:
         found |= new
