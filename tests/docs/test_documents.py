@@ -162,7 +162,7 @@ def test_commands_run(command: str) -> None:
     if words[1:3] == ["-m", "pytest"]:
         words += ["--collect-only", "-q"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "starting")}
-    result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, env=environment, timeout=250)
+    result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert result.returncode == 0, f"{RUNNABLE[command]}: {command}\n{result.stdout}{result.stderr}"
 
 
