@@ -98,13 +98,17 @@ function lanesum.dissector(buffer, pinfo, tree)
         items.racks:append_text(" (" .. members(value.racks) .. ")")
     end
     items.workers:append_text(" (" .. members(value.workers) .. ")")
-    -- Only contributions say whether their round has check words.
+    -- Only contributions say whether their round has check words, and whether each sum goes to its owner alone.
     local is_certified = is_contribution and bit.band(value.racks, CERTIFIED) ~= 0
-    if is_contribution then items.racks:add(fields.certified, buffer(RACKS_AT, 4)) end
+    if is_contribution then
+        items.racks:add(fields.certified, buffer(RACKS_AT, 4))
+        items.racks:add(fields.scattered, buffer(RACKS_AT, 4))
+    end
     local info = string.format("%s job %d epoch %d chunk %d slot %d/%d %s workers %s [%s] %d words",
         KIND[value.kind] or "kind " .. value.kind, value.job, value.epoch, value.chunk, value.slot, value.shadow,
         OP[value.op] or "op " .. value.op, members(value.workers), flag_names(value.flags), value.words)
     if is_certified then info = info .. ", certified" end
+    if is_contribution and bit.band(value.racks, SCATTERED) ~= 0 then info = info .. ", scattered" end
     pinfo.cols.info = info
     item:append_text(", " .. info)
     if length ~= HEADER_BYTES + WORD_BYTES * value.words then
@@ -148,6 +152,7 @@ def wireshark_lua() -> str:
     lines.append(f"local CONTRIBUTION = {spec.Kind.CONTRIBUTION:d}")
     lines.append(f"local UPPER = {spec.Flag.UPPER:#04x}")
     lines.append(f"local CERTIFIED = {spec.CERTIFIED:#x}")
+    lines.append(f"local SCATTERED = {spec.SCATTERED:#x}")
     sums = [op for op in LaneOp if op.shape.combine is Combine.ADD and not op.shape.lookup]
     groups = ((op, op.shape.uplink_words_per_group, op.shape.accumulator_words_per_group) for op in sums)
     lines.append(_table("CHECK_WORDS", (f"[{op:d}] = {{ codes = {own}, sums = {wide} }}" for op, own, wide in groups)))
@@ -189,6 +194,7 @@ def wireshark_lua() -> str:
     fields.append('word = ProtoField.uint32("lanesum.word", "word", base.HEX)')
     fields.append('check_word = ProtoField.uint32("lanesum.check_word", "check word", base.HEX)')
     fields.append('certified = ProtoField.bool("lanesum.certified", "certified round", 32, nil, CERTIFIED)')
+    fields.append('scattered = ProtoField.bool("lanesum.scattered", "scattered round", 32, nil, SCATTERED)')
     lines += [_table("HEADER", header), _table("fields", fields), "lanesum.fields = fields", ""]
     lines += ["-- Return the values of the header's fields.", "local function values(buffer)"]
     lines += ["    return {", *(f"        {value}," for value in values), "    }", "end"]

@@ -19,7 +19,17 @@ from typing import Any, ClassVar
 
 from lanesum.errors import MissingToolError
 from lanesum.protocol.lanes import Combine, LaneOp
-from lanesum.protocol.spec import CERTIFIED, HEADER, HEADER_BYTES, UDP_PORT, VERSION, Flag, HeaderField, Kind
+from lanesum.protocol.spec import (
+    CERTIFIED,
+    HEADER,
+    HEADER_BYTES,
+    SCATTERED,
+    UDP_PORT,
+    VERSION,
+    Flag,
+    HeaderField,
+    Kind,
+)
 
 try:
     from scapy.config import conf
@@ -78,6 +88,11 @@ class LanesumPacket(Packet):  # type: ignore[misc]  # scapy has no types
         return bool(self.kind == Kind.CONTRIBUTION and self.racks & CERTIFIED)
 
     @property
+    def scattered(self) -> bool:
+        """True for a contribution to a scattered round, as ``certified``."""
+        return bool(self.kind == Kind.CONTRIBUTION and self.racks & SCATTERED)
+
+    @property
     def check_words(self) -> list[int]:
         """Check words of a contribution to a certified sum: the last group of words.
 
@@ -96,7 +111,7 @@ class LanesumPacket(Packet):  # type: ignore[misc]  # scapy has no types
             "lanesum %kind% job %job% epoch %epoch% chunk %chunk% slot %slot%/%shadow% %op% "
             "workers %workers% [%flags%] %words% words"
         )
-        return f"{text}, certified" if self.certified else str(text)
+        return f"{text}{', certified' * self.certified}{', scattered' * self.scattered}"
 
 
 bind_layers(UDP, LanesumPacket, dport=UDP_PORT)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import UDP_PORT, VERSION, Header, Kind, LaneOp, Packet, PacketError
-from lanesum.protocol.spec import HEADER, HEADER_BYTES
+from lanesum.protocol.spec import HEADER, HEADER_BYTES, SCATTERED
 from lanesum_lab.scapy_layer import LanesumPacket
 from lanesum_switch.frames import UdpFrame, ipv4_int
 from lanesum_switch.ports.pcap import PcapWriter
@@ -25,8 +25,8 @@ SEED = 20_261
 FIELDS = [f"lanesum.{field.name}" for field in HEADER]
 PROBLEMS = ["short", "length", "other_version", "unknown_kind", "unknown_op"]
 ANSWERS = (Kind.RESULT, Kind.PENDING, Kind.CONFLICT)
-# Rows of tshark: header fields, words, check words, and problems of a packet.
-Row = tuple[list[str], str, str, list[str]]
+# Rows of tshark: header fields, words, check words, whether the round is scattered, and problems of a packet.
+Row = tuple[list[str], str, str, bool, list[str]]
 
 
 def random_frames(rng: np.random.Generator) -> list[bytes]:
@@ -69,9 +69,9 @@ def expected(frame: bytes) -> Row | None:
     try:
         header = Header.unpack(data)
     except PacketError:
-        return [""] * len(FIELDS), "", "", ["short"]
+        return [""] * len(FIELDS), "", "", False, ["short"]
     if header.version != VERSION:
-        return [str(header.version), *[""] * (len(FIELDS) - 1)], "", "", ["other_version"]
+        return [str(header.version), *[""] * (len(FIELDS) - 1)], "", "", False, ["other_version"]
     problems = ["unknown_kind"] * (header.kind not in list(Kind)) + ["unknown_op"] * (header.op not in list(LaneOp))
     words = checks = ""
     try:
@@ -79,7 +79,9 @@ def expected(frame: bytes) -> Row | None:
         checks = ",".join(f"{word:#010x}" for word in LanesumPacket(data).check_words)
     except PacketError:
         problems.append("length")
-    return [str(getattr(header, field.name)) for field in HEADER], words, checks, sorted(problems)
+    values = [str(getattr(header, field.name)) for field in HEADER]
+    scattered = header.kind == Kind.CONTRIBUTION and header.racks & SCATTERED != 0
+    return values, words, checks, scattered, sorted(problems)
 
 
 def dissected(capture: Path) -> list[Row | None]:
@@ -88,6 +90,7 @@ def dissected(capture: Path) -> list[Row | None]:
         *FIELDS,
         "lanesum.word",
         "lanesum.check_word",
+        "lanesum.scattered",
         *(f"lanesum.{name}" for name in PROBLEMS),
         "lanesum.truncated",
     ]
@@ -99,13 +102,13 @@ def dissected(capture: Path) -> list[Row | None]:
     rows: list[Row | None] = []
     for line in result.stdout.splitlines():
         cells = line.split("\t")
-        *problems, truncated, protocols = cells[len(FIELDS) + 2 :]
+        words, checks, scattered, *problems, truncated, protocols = cells[len(FIELDS) :]
         if truncated or "lanesum" not in protocols.split(":"):
             rows.append(None)
             continue
         numbers = [str(int(cell, 0)) if cell else "" for cell in cells[: len(FIELDS)]]
         found = sorted(name for name, cell in zip(PROBLEMS, problems, strict=True) if cell)
-        rows.append((numbers, *cells[len(FIELDS) : len(FIELDS) + 2], found))
+        rows.append((numbers, words, checks, scattered in ("1", "True"), found))
     return rows
 
 
@@ -122,6 +125,6 @@ def test_dissector_agrees_with_reference_parser(tmp_path: Path) -> None:
     for number, (frame, row) in enumerate(zip(frames, rows, strict=True)):
         wanted = expected(frame)
         assert row == wanted, f"frame {number + 1} of seed {SEED}: {frame.hex()}"
-        outcomes["none" if wanted is None else " ".join(wanted[3]) or "whole"] += 1
+        outcomes["none" if wanted is None else " ".join(wanted[-1]) or "whole"] += 1
     assert outcomes["whole"] > PACKETS / 3
     assert all(outcomes[name] > 20 for name in ("none", *PROBLEMS)), outcomes

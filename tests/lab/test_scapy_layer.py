@@ -111,6 +111,19 @@ def test_check_words_of_certified_round_are_shown(op: LaneOp) -> None:
     assert not packet.certified and packet.check_words == []
 
 
+@pytest.mark.parametrize("certified", [False, True])
+def test_contribution_to_scattered_round_is_marked(certified: bool) -> None:
+    rounds = RoundSequence(ticket(accumulator_words=16, certified=certified))
+    rounds.start(LaneOp.ADD32, np.zeros(rounds.ticket.workers, np.uint32), scattered=True)
+    packets = [LanesumPacket(bytes(datagram)) for datagram in rounds.due(0.0)]
+    for packet in packets:
+        assert packet.scattered and packet.certified is certified
+        assert packet.mysummary().endswith(", certified, scattered" if certified else " words, scattered")
+        packet.kind = Kind.RESULT
+        assert not packet.scattered and packet.mysummary().endswith(" words")
+    assert len(packets) == rounds.ticket.workers
+
+
 def test_only_the_layer_imports_scapy() -> None:
     """scapy is GPL-2.0-only: only the tools import it."""
     root = checkout_root()
