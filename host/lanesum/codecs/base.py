@@ -146,7 +146,7 @@ class RoundPieces:
     Args:
         encode: writes the uplink words of a piece, by number, into the words of the round.
         decode: uses the accumulator words of a piece, by number; they are the sum over all workers.
-        uplink_ends: number of uplink words up to the end of each piece.
+        uplink_ends: number of uplink words up to the end of each piece; of each shard in a scattered round.
         shape: shape of the operation; every piece ends with a whole group.
     """
 
@@ -168,7 +168,7 @@ class RoundPieces:
         return len(self._ends)
 
     def encode_next(self) -> int:
-        """Encode the next piece; return the number of uplink words encoded so far."""
+        """Encode the next piece; return the number of uplink words, of each shard, encoded so far."""
         number = self.encoded
         self._encode(number)
         self.encoded = number + 1
@@ -208,7 +208,7 @@ class Round:
             may start its rounds then. The value stays True, and becomes True on all workers.
         divisible: has ``pieces`` on the workers that support them.
         scattered: the words are equal shards, one for each worker, and the aggregate is that of this worker's shard.
-            Only without a quorum, without ``pieces``, and not as the first round.
+            Only without a quorum, and not as the first round.
     """
 
     op: LaneOp

@@ -152,28 +152,35 @@ class FixedPoint:
             maxima = _next_power_of_two(maxima)
 
         integers = arrays.empty(vector.size, np.int32)
-        values = context.array_of_values(vector)
+        values = context.array_of_values(vector) if shards is None else arrays.empty(shards.padded, np.float32)
         units = BlockUnits(maxima, self.peak, self.block)
-        parts = [(of, units.part(blocks.start, blocks.stop)) for of, blocks in self._parts(vector.size)]
+        shard_count, own_shard_number, each = 1, 0, vector.size
+        if shards is not None:
+            shard_count, own_shard_number, each = shards.count, shards.own, shards.padded
+        parts = list(self._parts(each, shard_count))
+
+        def units_of(blocks: slice, shard: int) -> BlockUnits:
+            first = shard * (each // self.block)
+            return units.part(first + blocks.start, first + blocks.stop)
 
         def encode(number: int) -> None:
-            of, own = parts[number]
-            kernels().to_integers(vector[of], own, integers[of])
+            of, blocks = parts[number]
+            for shard in range(shard_count):
+                rows = slice(shard * each + of.start, shard * each + of.stop)
+                kernels().to_integers(vector[rows], units_of(blocks, shard), integers[rows])
 
         def decode(number: int, sums: Words) -> None:
-            of, own = parts[number]
-            kernels().from_integers(sums.view(np.int32), own, context.divisor, None, values[of])
+            of, blocks = parts[number]
+            kernels().from_integers(
+                sums.view(np.int32), units_of(blocks, own_shard_number), context.divisor, None, values[of]
+            )
 
         pieces = RoundPieces(encode, decode, [of.stop for of, _ in parts], LaneOp.ADD32.shape)
         residual = Deferred(partial(_residual, vector, integers, units)) if context.keep_residual else None
         words = integers.view(np.uint32)
         if shards is not None:
-            pieces.encode_all()
-            reply = yield scattered_round(LaneOp.ADD32, words, "values", residual)
-            own = shards.own_blocks(self.block)
-            sums = checked_words(reply, RoundShape(LaneOp.ADD32, shards.padded)).view(np.int32)
-            values = np.empty(shards.padded, np.float32)
-            kernels().from_integers(sums, units.part(own.start, own.stop), context.divisor, None, values)
+            reply = yield scattered_round(context, LaneOp.ADD32, words, "values", pieces, residual)
+            pieces.decode_up_to(shards.padded, checked_words(reply, RoundShape(LaneOp.ADD32, shards.padded)))
             return Result(values[: shards.size], None if residual is None else shards.unpad(residual()))
         reply = yield round_in_pieces(context, LaneOp.ADD32, words, "values", pieces, residual, always)
         sums = checked_words(reply, value_shape).view(np.int32)
@@ -204,9 +211,12 @@ class FixedPoint:
             raise UnencodableError(f"Tensor {context.tensor!r} is not finite at some worker.")
         return result
 
-    def _parts(self, size: int) -> Iterator[tuple[slice, slice]]:
-        """Yield parts of whole blocks, about ``_PIECE`` coordinates per thread: range of values, range of blocks."""
-        blocks = max(1, _PIECE * threads() // self.block)
+    def _parts(self, size: int, shards: int) -> Iterator[tuple[slice, slice]]:
+        """Yield parts of each of ``shards`` of ``size`` coordinates: range of values, range of whole blocks.
+
+        A part has about ``_PIECE`` coordinates per thread, of all shards together.
+        """
+        blocks = max(1, _PIECE * threads() // (self.block * shards))
         for first in range(0, -(-size // self.block), blocks):
             stop = min(size, (first + blocks) * self.block)
             yield slice(first * self.block, stop), slice(first, -(-stop // self.block))

@@ -9,8 +9,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lanesum._internal import arrays
 from lanesum.aggregation.combine import Words
-from lanesum.codecs.base import Codec, CodecContext, Result, Round, Steps, Vector, always
+from lanesum.codecs.base import (
+    Codec,
+    CodecContext,
+    Result,
+    Round,
+    RoundPieces,
+    Steps,
+    Vector,
+    always,
+    round_in_pieces,
+)
 from lanesum.protocol.lanes import LaneOp
 
 # Shards of fewer blocks are summed as an all-reduce: the last block of a shard is padded.
@@ -47,23 +58,26 @@ class Shards:
         """Return the vector with padded shards; itself where they need no padding."""
         if self.padded == self.size:
             return vector
-        padded = np.zeros((self.count, self.padded), np.float32)
+        padded = arrays.empty(self.count * self.padded, np.float32).reshape(self.count, self.padded)
         padded[:, : self.size] = vector.reshape(self.count, self.size)
+        padded[:, self.size :] = 0
         return padded.reshape(-1)
 
     def unpad(self, vector: Vector) -> Vector:
         """Return a vector of padded shards without their padding."""
         return np.ascontiguousarray(vector.reshape(self.count, self.padded)[:, : self.size]).reshape(-1)
 
-    def own_blocks(self, block: int) -> slice:
-        """Return the range of the blocks of this worker's shard."""
-        blocks = self.padded // block
-        return slice(self.own * blocks, (self.own + 1) * blocks)
 
-
-def scattered_round(op: LaneOp, words: Words, label: str, overlap: Callable[[], object] | None) -> Round:
-    """Return the last round of a reduce-scatter, whose words are encoded."""
-    return Round(op, words, overlap, label, last=always, divisible=True, scattered=True)
+def scattered_round(
+    context: CodecContext,
+    op: LaneOp,
+    words: Words,
+    label: str,
+    pieces: RoundPieces,
+    overlap: Callable[[], object] | None,
+) -> Round:
+    """Return the last round of a reduce-scatter. ``pieces`` encode a part of each shard, and decode that of the own."""
+    return replace(round_in_pieces(context, op, words, label, pieces, overlap, always), scattered=True)
 
 
 def own_shard(result: Result, context: CodecContext) -> Result:

@@ -61,8 +61,9 @@ class NativeRoundState:
         awaited_chunks: number of leading chunks whose results are waited for; at first all of them.
     """
 
-    def __init__(self, core: _core.RoundState, size: RoundSize, words: NDArray[np.uint32]) -> None:
+    def __init__(self, core: _core.RoundState, size: RoundSize, words: NDArray[np.uint32], shards: int) -> None:
         self.core = core
+        self._shards = shards
         self._data_words = core.data_words
         self._packet_words = LaneOp(size.op).shape.uplink_words(core.data_words)
         self.chunks = core.chunks
@@ -101,9 +102,10 @@ class NativeRoundState:
         return tuple(self.core.missing_workers())
 
     def release(self, words: int) -> None:
-        """Allow to send the first ``words`` of a round that was started ``withheld``."""
+        """Allow to send the first ``words``, of each shard, of a round that was started ``withheld``."""
         # The last packet is padded.
-        self.core.release(self.chunks if words == self.size.words else words // self._packet_words)
+        is_all = words * self._shards == self.size.words
+        self.core.release(self.chunks if is_all else words // self._packet_words * self._shards)
 
     @property
     def retired(self) -> bool:
@@ -117,7 +119,7 @@ class NativeRoundState:
 
     def await_words(self, words: int) -> None:
         """Wait for the first ``words`` accumulator words from now on."""
-        self.awaited_chunks = min(self.chunks, -(-words // self._data_words))
+        self.awaited_chunks = min(self.chunks, -(-words // self._data_words) * self._shards)
 
     def arriving(self) -> NDArray[np.uint32]:
         """Return all accumulator words; those of the first ``done_chunks`` chunks have arrived."""
@@ -224,7 +226,8 @@ class NativeRoundSequence:
     def adopt(self, core: _core.RoundState, op: LaneOp, words: NDArray[np.uint32]) -> NativeRoundState:
         """Return the round that the native extension has started as ``core``, with ``words`` that are ``as_sent``."""
         size = RoundSize(op, words.size, core.certified, core.scattered)
-        self._rounds.append(NativeRoundState(core, size, words))
+        shards = self.ticket.workers if size.scattered else 1
+        self._rounds.append(NativeRoundState(core, size, words, shards))
         return self._rounds[-1]
 
     def continue_at(self, epoch: int) -> None:

@@ -310,7 +310,10 @@ class UdpTransport:
             raise TransportError(f"{words.size:,} words are more than the {MAX_ROUND_WORDS:,} of a round.")
 
     def release(self, round_: NativeRoundState, words: int) -> None:
-        """Allow to send the first ``words`` of a ``withheld`` round, and send the packets that the window admits."""
+        """Allow to send the first ``words`` of a ``withheld`` round, and send the packets that the window admits.
+
+        In a scattered round ``words`` are those of each shard.
+        """
         with _Exclusive(self):
             round_.release(words)
             self._engine.poll()

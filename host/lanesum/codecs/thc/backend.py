@@ -104,7 +104,10 @@ class HostBackend:
         self.own_residual = Deferred(partial(self.residual, True)) if context.keep_residual else None
 
     def encode(self, number: int) -> None:
-        run = self.runs[number]
+        self.encode_run(self.runs[number])
+
+    def encode_run(self, run: Run) -> None:
+        """Encode the words of any run."""
         words = self.codes[run.words(self._coder.code_bits)]
         self._coder.encode(self._vector, run, self._powers, self._positions, self._context, words)
 

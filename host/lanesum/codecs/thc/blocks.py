@@ -87,6 +87,11 @@ class Run:
         start = self.first * self.block
         return slice(start, start + padded_length(self.values.stop - start, self.block))
 
+    def of_shard(self, shard: int, count: int) -> Run:
+        """Return this run of the shard ``shard``, in a vector of ``count`` shards of whole blocks."""
+        start = shard * (self.size // self.block)
+        return Run(start + self.first, start + self.stop, count * self.size, self.block)
+
     def words(self, bits: int | Fraction) -> slice:
         """Return the range of the words, with ``bits`` per coordinate in whole words for each block."""
         each, before = num_words(self.block, bits), self.stop - 1

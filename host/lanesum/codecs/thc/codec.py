@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum._internal import arrays
 from lanesum.codecs.base import (
     Aggregate,
     CodecContext,
@@ -36,7 +37,7 @@ from lanesum.codecs.kernels.philox import ROUNDS
 from lanesum.codecs.norms import checked_peaks
 from lanesum.codecs.shards import Shards, own_shard, scattered_round
 from lanesum.codecs.thc.backend import Backend, HostBackend
-from lanesum.codecs.thc.blocks import BlockCoder, Run
+from lanesum.codecs.thc.blocks import BlockCoder, Run, cut
 from lanesum.codecs.thc.grid import Grid, best_grid, best_of
 from lanesum.codecs.thc.reference import MIN_BLOCK, digit_base
 from lanesum.codecs.traits import CodecTraits
@@ -154,6 +155,8 @@ class THC:
     def _reduce_scatter(self, x: Vector, shards: Shards, context: CodecContext) -> Steps:
         """Encode all shards, and decode the sum of this worker's one."""
         vector = shards.pad(checked_vector(x, context, self.workers))
+        if vector is not x:
+            context = replace(context, in_place=True)
         backend = HostBackend(self.coder, vector, context)
         try:
             norms = backend.norms()
@@ -163,14 +166,22 @@ class THC:
             raise
         reply = yield Round(LaneOp.MAX, norms.view(np.uint32), label="norm")
         backend.prepare(norms, checked_peaks(reply, RoundShape(LaneOp.MAX, norms.size)))
-        for number in range(len(backend.runs)):
-            backend.encode(number)
-        reply = yield scattered_round(self.op, backend.codes, "codes", backend.own_residual)
-        own = shards.own_blocks(self.block)
-        run = Run(own.start, own.stop, vector.size, self.block)
-        words = run.words(self.coder.code_bits)
-        backend.decode_run(run, checked_words(reply, RoundShape(self.op, words.stop - words.start)))
-        values = backend.values[run.values][: shards.size].copy()
+        runs = cut(shards.padded, self.block, backend.runs[0].stop * self.block // shards.count)
+
+        def encode(number: int) -> None:
+            for shard in range(shards.count):
+                backend.encode_run(runs[number].of_shard(shard, shards.count))
+
+        def decode(number: int, lanes: NDArray[np.uint32]) -> None:
+            backend.decode_run(runs[number].of_shard(shards.own, shards.count), lanes)
+
+        ends = [run.words(self.coder.code_bits).stop for run in runs]
+        pieces = RoundPieces(encode, decode, ends, self.op.shape)
+        reply = yield scattered_round(context, self.op, backend.codes, "codes", pieces, backend.own_residual)
+        sums = checked_words(reply, RoundShape(self.op, ends[-1]))
+        pieces.decode_up_to(sums.size, sums)
+        values = arrays.empty(shards.size, np.float32)
+        values[:] = backend.values[shards.own * shards.padded :][: shards.size]
         residual = backend.result(reply.included).residual
         return Result(values, None if residual is None else shards.unpad(residual))
 
