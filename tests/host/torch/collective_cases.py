@@ -141,6 +141,14 @@ def _reduce_scatter_tensor(tensor: torch.Tensor, rank: int, group: Group) -> Any
     return reduced
 
 
+def _reduce_scatter_coalesced(tensor: torch.Tensor, rank: int, group: Group) -> Any:
+    reduced = [torch.zeros_like(tensor), torch.zeros_like(tensor[:2])]
+    with dist.distributed_c10d._coalescing_manager(group):
+        for output in reduced:
+            dist.reduce_scatter_tensor(output, tensor[: output.numel()].repeat(RANKS), group=group)
+    return reduced
+
+
 def _all_to_all(tensor: torch.Tensor, rank: int, group: Group) -> Any:
     swapped = [torch.zeros_like(tensor) for _ in range(RANKS)]
     dist.all_to_all(swapped, [tensor] * RANKS, group=group)
@@ -196,6 +204,7 @@ COLLECTIVES: dict[str, Collective] = {
     "`scatter`": _scatter,
     "`reduce_scatter`": _reduce_scatter,
     "`reduce_scatter_tensor`": _reduce_scatter_tensor,
+    "`reduce_scatter_tensor` in `_coalescing_manager`": _reduce_scatter_coalesced,
     "`all_to_all`": _all_to_all,
     "`all_to_all_single`": _all_to_all_single,
     "`send`, `recv`": _send_recv,
