@@ -4,12 +4,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import distributed as dist
 from torch import nn
+from torch._dynamo.utils import counters
+from torch.distributed import checkpoint
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.torch_version import TorchVersion
@@ -318,6 +323,81 @@ def test_shards_by_thc_train_in_mixed_precision(four_ranks: Ranks) -> None:
     for (expected, _), (losses, weights), _ in outcomes:
         assert losses[-1] == pytest.approx(expected[-1], rel=0.02)
         assert torch.equal(weights, outcomes[0][1][1])
+
+
+class Layer(nn.Module):
+    """A linear layer and a tanh; torch.compile does not compile PyTorch's own modules."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(inputs, outputs)
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        return self.linear(batch).tanh()
+
+
+def shards_of_layers(kind: str, seed: int) -> Any:
+    """Return a model whose layers are compiled, or recompute their activations, or neither."""
+    torch.manual_seed(seed)
+    layers: list[nn.Module] = [Layer(32, 120), Layer(120, 120), Layer(120, 7)]
+    if kind == "recomputed":
+        layers = [checkpoint_wrapper(layer) for layer in layers]
+    mesh = init_device_mesh("cpu", (RANKS,))
+    for layer in layers:
+        if kind == "compiled":
+            layer.compile(backend="aot_eager")
+        fully_shard(layer, mesh=mesh)
+    return fully_shard(nn.Sequential(*layers), mesh=mesh)
+
+
+def resume_shards(rank: int, variables: dict[str, str], kind: str, folder: str) -> Any:
+    """Train, and again from a checkpoint in the middle; return all weights after both, and the reduce-scatters."""
+
+    def train_steps(model: Any, optimizer: torch.optim.Optimizer, steps: range) -> torch.Tensor:
+        for step in steps:
+            batch = torch.randn(16, 32, generator=torch.Generator().manual_seed(100 * rank + step))
+            optimizer.zero_grad()
+            (model(batch) - batch[:, :7].sin()).square().mean().backward()
+            optimizer.step()
+        return torch.cat([one.full_tensor().detach().view(-1) for one in model.parameters()])
+
+    weights, buckets = [], []
+    counters["stats"].clear()
+    for seed in (1, 2):
+        model = shards_of_layers(kind, seed)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        with environment(variables):
+            state = lanesum.torch.attach(model, codec="fixed block=64 gathered=0")
+        if seed == 1:
+            train_steps(model, optimizer, range(3))
+            own = state.state_dict()
+        of_model, of_optimizer = get_state_dict(model, optimizer)
+        saved = {"model": of_model, "optimizer": of_optimizer}
+        if seed == 1:
+            checkpoint.save(saved, checkpoint_id=folder)
+        else:
+            checkpoint.load(saved, checkpoint_id=folder)
+            set_state_dict(model, optimizer, model_state_dict=of_model, optim_state_dict=of_optimizer)
+            state.load_state_dict(own)
+        weights.append(train_steps(model, optimizer, range(3, 6)))
+        buckets.append(state.stats.buckets)
+        state.leave()
+    assert (counters["stats"]["unique_graphs"] > 0) == (kind == "compiled")
+    return weights, buckets
+
+
+def test_shards_resume_from_checkpoint(four_ranks: Ranks, tmp_path: Path) -> None:
+    """Also with recomputed activations and compiled layers, with the same weights."""
+    plain = None
+    for kind in ("plain", "recomputed", "compiled"):
+        with controlled(RANKS) as (_, variables):
+            outcomes = four_ranks.run(resume_shards, list(range(RANKS)), variables, kind, str(tmp_path / kind))
+        (first, _), _ = outcomes[0]
+        plain = first if plain is None else plain
+        torch.testing.assert_close(first, plain, rtol=1e-4, atol=1e-5)
+        for (whole, resumed), buckets in outcomes:
+            assert torch.equal(whole, first) and torch.equal(resumed, first)
+            assert buckets == [3 * 6, 3 * 3], "one reduce-scatter for each layer and step"
 
 
 def shard_refusals(rank: int, variables: dict[str, str]) -> list[str]:
