@@ -204,7 +204,7 @@ COLLECTIVES: dict[str, Collective] = {
     "`scatter`": _scatter,
     "`reduce_scatter`": _reduce_scatter,
     "`reduce_scatter_tensor`": _reduce_scatter_tensor,
-    "`reduce_scatter_tensor` in `_coalescing_manager`": _reduce_scatter_coalesced,
+    "`reduce_scatter_tensor`, coalesced": _reduce_scatter_coalesced,
     "`all_to_all`": _all_to_all,
     "`all_to_all_single`": _all_to_all_single,
     "`send`, `recv`": _send_recv,
