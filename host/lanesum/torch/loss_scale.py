@@ -8,7 +8,6 @@ import gc
 import sys
 import traceback
 import warnings
-from typing import Any
 
 import torch
 
@@ -61,6 +60,13 @@ def _only_scaler() -> torch.amp.GradScaler | None:
             "Pass attach(..., scaler=) the scaler of the model.",
             stacklevel=2,
         )
+    elif not found and gc.get_freeze_count():
+        # A search of all objects in reach would find it, but reads objects that other threads are making.
+        warnings.warn(
+            "The memory of this process is frozen (gc.freeze), so a gradient scaler from before is not found. If one "
+            "scales the loss, pass attach(..., scaler=) it, so that loaded error feedback has its scale.",
+            stacklevel=2,
+        )
     return found[0] if len(found) == 1 else None
 
 
@@ -78,25 +84,4 @@ def _scalers() -> list[torch.amp.GradScaler]:
     kinds = {torch.amp.GradScaler}
     for _ in range(4):  # subclasses, such as that of torch.cuda.amp
         kinds |= {one for kind in kinds for one in kind.__subclasses__()}
-    return [one for one in _objects() if type(one) in kinds and one.is_enabled() and one._scale is not None]
-
-
-def _objects() -> list[Any]:
-    """Return the objects of this process.
-
-    After ``gc.freeze()`` the garbage collector does not list all of them. Then return those in reach of modules and of
-    running functions, which takes about half a second.
-    """
-    if not gc.get_freeze_count():
-        return gc.get_objects()
-    new: dict[int, Any] = {id(sys.modules): sys.modules}
-    for top in sys._current_frames().values():
-        for frame, _ in traceback.walk_stack(top):
-            names = dict(frame.f_locals)
-            new[id(names)] = names
-    found: dict[int, Any] = {}
-    while new:
-        found |= new
-        reached = gc.get_referents(*new.values())
-        new = {id(one): one for one in reached if id(one) not in found and gc.is_tracked(one)}
-    return list(found.values())
+    return [one for one in gc.get_objects() if type(one) in kinds and one.is_enabled() and one._scale is not None]

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import gc
-import types
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -285,16 +284,19 @@ def test_feedback_finds_scaler_in_frozen_memory() -> None:
     assert feedback.scale.value() == 4
 
 
-def test_loaded_feedback_finds_scaler_in_frozen_memory() -> None:
-    """Before the first step; also where only an object of the script has it, as in Lightning."""
+def test_loaded_feedback_in_frozen_memory_warns() -> None:
+    """The garbage collector lists no scaler from before ``gc.freeze``."""
     gc.collect()
-    feedback, owner = ErrorFeedbackState(), types.SimpleNamespace(plugin=types.SimpleNamespace(scaler=scaler_of(4.0)))
+    feedback, scaler = ErrorFeedbackState(), scaler_of(4.0)
     feedback.load_state_dict({"0": torch.ones(3)})
     gc.freeze()
     try:
-        assert feedback.scale.value() == owner.plugin.scaler.get_scale() == 4
+        with pytest.warns(UserWarning, match="scaler from before is not found"):
+            assert feedback.scale.value() == 1
     finally:
         gc.unfreeze()
+    feedback.load_state_dict({"0": torch.ones(3)})
+    assert feedback.scale.value() == scaler.get_scale() == 4
 
 
 def test_loaded_feedback_is_scaled_before_first_step() -> None:
