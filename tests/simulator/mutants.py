@@ -22,7 +22,7 @@ from lanesum.server.partial_sums import PartialSums
 from lanesum.server.quorum_results import QuorumResultCache
 from lanesum.server.served_job import ServedJob
 from lanesum.server.slot_table import ServerSlotTable
-from lanesum.transport import round_sequence, ticket
+from lanesum.transport import round_sequence
 from lanesum.transport.membership import Membership
 from lanesum.transport.recovery import LossDetector, SentChunk
 from lanesum.transport.retransmit_buffer import RetransmitBuffer
@@ -35,6 +35,7 @@ from tests.reference import frame, slots
 from tests.reference.frame import Frame
 from tests.reference.slots import SlotTable
 from tests.reference.switch import ReferenceSwitch
+from tests.simulator import simulation
 
 Owner = type | ModuleType
 
@@ -422,8 +423,8 @@ WORKER = (
     Mutant("a mismatch names the worker itself", round_sequence, "mismatch_error",
            "RoundSize.from_wire(header.op, header.racks)", "RoundSize.from_wire(header.op, header.workers)"),
     Mutant("a conflict is not noticed", RoundSequence, "receive", "header.kind == Kind.CONFLICT and", "False and"),
-    Mutant("all slots are the first server's", ticket, "server_of", "% servers", "% 1"),
-    Mutant("shadow sets have servers of their own", ticket, "server_of", "% MAX_SLOTS % servers", "% servers"),
+    Mutant("all slots are the first server's", simulation, "server_of", "% servers", "% 1"),
+    Mutant("shadow sets have servers of their own", simulation, "server_of", "% MAX_SLOTS % servers", "% servers"),
     Mutant("slots are avoided for nothing", SlotBackoff, "on_result",
            "if collided:\n            self._backoffs[slot] = _Backoff(1, 1)", "self._backoffs[slot] = _Backoff(1, 1)"),
 )  # fmt: skip

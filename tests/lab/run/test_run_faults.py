@@ -104,7 +104,9 @@ def test_certified_training_with_flips_has_same_weights(tmp_path: Path) -> None:
 
 
 def test_training_with_flips_reports_its_wrong_sums(tmp_path: Path) -> None:
-    result = start(tmp_path, "--topology", "loopback", "--faults", "flips")
+    plan = tmp_path / "words.yaml"
+    plan.write_text("seed: 1\nrules: [{name: words, kind: flip, direction: down, packet: result, probability: 0.01}]\n")
+    result = start(tmp_path, "--topology", "loopback", "--faults", str(plan))
     report = json.loads((tmp_path / "report.json").read_text())
     assert result.returncode == 1 and report["sums_wrong"] > 0
 
