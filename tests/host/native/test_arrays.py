@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterator
 from types import ModuleType
@@ -20,6 +21,7 @@ LARGE = 8 * MIB
 
 @pytest.fixture(autouse=True)
 def empty_pool() -> Iterator[None]:
+    gc.collect()  # arrays of other tests would return to the pool in the middle of one
     arrays.release_pooled()
     yield
     arrays.release_pooled()
