@@ -29,6 +29,7 @@ from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.ticket import JobTicket
 from tests.flips import memory
 from tests.flips.network import SLOTS, WORKERS, FlipNetwork
+from tests.simulator.wire import flipped
 
 EMBEDDED, PYTHON_SERVER, NATIVE_SERVER = "embedded", "server, Python", "server, native"
 TARGETS = (REFERENCE, EMBEDDED, PYTHON_SERVER, NATIVE_SERVER)
@@ -126,9 +127,9 @@ class Flip:
             return datagram
         self.done = True
         if self._place in (HEADER_UP, HEADER_DOWN):
-            return memory.flipped(datagram, self._rng.randrange(8 * HEADER_BYTES))
+            return flipped(datagram, self._rng.randrange(8 * HEADER_BYTES))
         if self._place in (PAYLOAD_UP, PAYLOAD_DOWN):
-            return memory.flipped(datagram, self._rng.randrange(8 * HEADER_BYTES, 8 * len(datagram)))
+            return flipped(datagram, self._rng.randrange(8 * HEADER_BYTES, 8 * len(datagram)))
         if self._place == LANES:
             self.done = memory.flip_lanes(self._network, self._rng)
         elif self._place == REGISTERS:

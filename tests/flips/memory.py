@@ -21,19 +21,12 @@ from lanesum_switch.dataplane import EmbeddedSwitch
 from tests.flips.network import SLOTS, FlipNetwork
 from tests.reference.switch import ReferenceSwitch
 from tests.simulator.truth import expand
-from tests.simulator.wire import read
+from tests.simulator.wire import flipped, read
 
 _WORDS = "words_"
 _ENTRIES = 2 * SLOTS  # both shadow sets; the job has the first slots
 _OWNER_BITS = {"op": 8, "job": 16, "tag": 32, "epoch": 32, "chunk": 32, "round_words": 32}
 _ENTRY_BITS = {"workers": 32, "count": 8, "touched": 16, "done": 1, "ecn": 1, "collision": 1, "retransmission": 1}
-
-
-def flipped(data: bytes, bit: int) -> bytes:
-    """Return bytes with another bit."""
-    changed = bytearray(data)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
 
 
 def flip_lanes(network: FlipNetwork, rng: random.Random) -> bool:
@@ -91,6 +84,11 @@ def flip_server_memory(network: FlipNetwork, rng: random.Random, last: bytes) ->
     if hasattr(server, "core"):
         return _flip_process_memory(rng, last)
     (served,) = server._served.values()
+    return flip_served_job(served, rng)
+
+
+def flip_served_job(served: Any, rng: random.Random) -> bool:
+    """Flip a bit of a partial sum or of a kept result of a job at a Python server; return False if it holds none."""
     entries = list(served._slots._entries.values())
     for entry in rng.sample(entries, len(entries)):
         if entry.result is not None:

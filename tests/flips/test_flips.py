@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from lanesum._internal.native import availability
-from tests.flips import campaign, memory
+from tests.flips import campaign
 from tests.flips.__main__ import main
 from tests.flips.campaign import CODECS, LANES, MEMORY, NATIVE_SERVER, PAYLOAD_UP, TARGETS, Outcomes, open_bench, run
 from tests.flips.report import DOCUMENT, RESULTS, document, tables
+from tests.simulator.wire import flipped
 
 
 def test_flips_of_certified_rounds_give_no_wrong_sum() -> None:
@@ -48,7 +49,7 @@ def test_unchecked_result_is_counted_as_wrong(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_flipped_changes_one_bit() -> None:
-    assert memory.flipped(b"\0\0", 9) == b"\0\2"
+    assert flipped(b"\0\0", 9) == b"\0\2"
 
 
 def test_command_writes_results_with_all_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,7 +35,7 @@ from tests.simulator.scenario import SERVER, SERVER_ALONE, SERVERS, Kill, Memory
 from tests.simulator.server_ghost import ServerGhost
 from tests.simulator.violation import Invariant, Violation
 from tests.simulator.watched_switch import WatchedSwitch
-from tests.simulator.wire import HEADER_BYTES, RESULT, Seen, read
+from tests.simulator.wire import HEADER_BYTES, RESULT, Seen, flipped, read
 from tests.simulator.worker import SimulatedWorker
 
 Trace = Callable[[str], None]
@@ -315,7 +315,7 @@ class ProtocolSimulation:
             if fate.damage is not None:
                 return  # the server's kernel drops it
             if fate.flip is not None:
-                datagram = _flipped(datagram, self._flipped_bit(seen, fate.flip, to_worker=False))
+                datagram = flipped(datagram, self._flipped_bit(seen, fate.flip, to_worker=False))
             for delay_s in fate.delays_s:
                 arrives_s = self.now + worker.plan.latency_s + delay_s
                 self._at(arrives_s, self._serve, server, worker.address, datagram, False)
@@ -454,15 +454,9 @@ class ProtocolSimulation:
         if fate.damage is not None:
             return  # the worker's kernel drops it
         if fate.flip is not None:
-            datagram = _flipped(datagram, self._flipped_bit(seen, fate.flip, to_worker=True))
+            datagram = flipped(datagram, self._flipped_bit(seen, fate.flip, to_worker=True))
         for delay_s in fate.delays_s:
             self._at(self.now + worker.plan.latency_s + delay_s, self._receive, receiver, datagram)
-
-
-def _flipped(datagram: bytes, bit: int) -> bytes:
-    """Return a datagram with another bit."""
-    at = bit // 8
-    return datagram[:at] + bytes([datagram[at] ^ 1 << bit % 8]) + datagram[at + 1 :]
 
 
 def _memory() -> str | None:

@@ -81,3 +81,10 @@ _FLAGS = {
 def shadow_slot(position: int, slots: int) -> int:
     """Return the two bytes with slot and shadow set of ``position``."""
     return (position // slots % 2) << 15 | position % slots
+
+
+def flipped(data: bytes, bit: int) -> bytes:
+    """Return bytes with another bit."""
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)

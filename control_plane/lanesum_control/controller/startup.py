@@ -55,7 +55,7 @@ def start(
 def _check_hosts(jobs: Iterable[Job], network: Network) -> None:
     """Check that the network has the hosts of stored jobs. Raises ConfigurationError."""
     for job in jobs:
-        missing = [host for host in job.request.workers if host not in network.at]
+        missing = network.missing(job.request.workers)
         if missing:
             raise ConfigurationError(
                 f"Job {job.request.name!r} of the state has workers at {', '.join(missing)}, which the topology lacks.",

@@ -20,21 +20,17 @@ def differences(reconciler: Reconciler, now: Network, then: Network, sizes: Pack
     ``jobs``: switches that sum ``before`` and ``after``; ``restarts``: reasons why the workers join again; ``lacks``:
     hosts that are missing, with which the controller does not start. ``sizes``: of packets, in the network ``then``.
     """
-    stays = {name: job for name, job in reconciler.jobs.items() if not _missing(job, then)}
+    stays = {name: job for name, job in reconciler.jobs.items() if not then.missing(job.request.workers)}
     planned = reconciler.planned(stays, network=then)
     jobs = {}
     for name, job in reconciler.jobs.items():
         before = [one.switch for one in reconciler.plan.placements[job.number].assignments]
-        missing = _missing(job, then)
+        missing = then.missing(job.request.workers)
         after = [] if missing else [one.switch for one in planned.placements[job.number].assignments]
         restarts = [] if missing else list(_restarts(reconciler, job, planned, then, sizes))
         if missing or restarts or set(before) != set(after):
             jobs[name] = {"before": before, "after": after, "restarts": restarts, "lacks": missing}
     return {"network": list(_network_words(now, then)), "jobs": jobs, "unchanged": len(reconciler.jobs) - len(jobs)}
-
-
-def _missing(job: Job, network: Network) -> list[str]:
-    return [host for host in job.request.workers if host not in network.at]
 
 
 def _restarts(reconciler: Reconciler, job: Job, planned: Plan, network: Network, sizes: PacketSizes) -> Iterator[str]:

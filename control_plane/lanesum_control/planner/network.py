@@ -136,6 +136,10 @@ class Network:
         ends += [(other, at, one) for one, _, other, at in self.links]
         return next(other for one, at, other in ends if (one, at) == (switch, port))
 
+    def missing(self, hosts: Iterable[str]) -> list[str]:
+        """Return the hosts that the network lacks."""
+        return [host for host in hosts if host not in self.at]
+
     def uplinks(self, switch: str) -> tuple[int, ...]:
         """Return the ports of ``switch`` towards the servers.
 

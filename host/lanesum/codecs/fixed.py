@@ -13,7 +13,6 @@ That requires no scale and one round trip instead of two.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -42,7 +41,7 @@ from lanesum.codecs.kernels.interface import BlockUnits
 from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.norms import non_negative
 from lanesum.codecs.registry import register
-from lanesum.codecs.shards import Shards, own_shard, scattered_round
+from lanesum.codecs.shards import Shards, as_all_reduce, scattered_round
 from lanesum.codecs.traits import FLOAT32_NMSE, CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -124,13 +123,11 @@ class FixedPoint:
         vector = checked_vector(x, context, self.workers)
         if vector.size == 0:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
-        if context.complete and self.gathers(vector.size):
-            result: Result = yield from self._gather(vector, context)
-            return own_shard(result, context) if context.scattered else result
-        shards = Shards.of(vector.size, self.block, context)
+        gathers = context.complete and self.gathers(vector.size)
+        shards = None if gathers else Shards.of(vector.size, self.block, context)
         if shards is None and context.scattered:
-            return own_shard((yield from self._sum(vector, replace(context, scattered=False), None)), context)
-        return (yield from self._sum(vector, context, shards))
+            return (yield from as_all_reduce(self, vector, context))
+        return (yield from self._gather(vector, context) if gathers else self._sum(vector, context, shards))
 
     def _sum(self, given: Vector, context: CodecContext, shards: Shards | None) -> Steps:
         """Sum integers; with ``shards``, those of this worker's shard."""
@@ -154,25 +151,23 @@ class FixedPoint:
         integers = arrays.empty(vector.size, np.int32)
         values = context.array_of_values(vector) if shards is None else arrays.empty(shards.padded, np.float32)
         units = BlockUnits(maxima, self.peak, self.block)
-        shard_count, own_shard_number, each = 1, 0, vector.size
-        if shards is not None:
-            shard_count, own_shard_number, each = shards.count, shards.own, shards.padded
-        parts = list(self._parts(each, shard_count))
+        layout = shards or Shards(1, 0, vector.size, vector.size)
+        parts = list(self._parts(layout.padded, layout.count))
 
         def units_of(blocks: slice, shard: int) -> BlockUnits:
-            first = shard * (each // self.block)
+            first = shard * (layout.padded // self.block)
             return units.part(first + blocks.start, first + blocks.stop)
 
         def encode(number: int) -> None:
             of, blocks = parts[number]
-            for shard in range(shard_count):
-                rows = slice(shard * each + of.start, shard * each + of.stop)
+            for shard in range(layout.count):
+                rows = slice(shard * layout.padded + of.start, shard * layout.padded + of.stop)
                 kernels().to_integers(vector[rows], units_of(blocks, shard), integers[rows])
 
         def decode(number: int, sums: Words) -> None:
             of, blocks = parts[number]
             kernels().from_integers(
-                sums.view(np.int32), units_of(blocks, own_shard_number), context.divisor, None, values[of]
+                sums.view(np.int32), units_of(blocks, layout.own), context.divisor, None, values[of]
             )
 
         pieces = RoundPieces(encode, decode, [of.stop for of, _ in parts], LaneOp.ADD32.shape)

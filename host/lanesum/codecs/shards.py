@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -90,9 +91,10 @@ def steps_of(codec: Codec, x: Vector, context: CodecContext) -> Steps:
     """Return the steps of a codec, as an all-reduce where it cannot scatter."""
     if not context.scattered or codec.traits.scatters:
         return codec.all_reduce(x, context)
-    return _as_all_reduce(codec, x, context)
+    return as_all_reduce(codec, x, context)
 
 
-def _as_all_reduce(codec: Codec, x: Vector, context: CodecContext) -> Steps:
+def as_all_reduce(codec: Codec, x: Any, context: CodecContext) -> Steps:
+    """Sum the whole vector, and return the values of this worker's shard."""
     result: Result = yield from codec.all_reduce(x, replace(context, scattered=False))
     return own_shard(result, context)

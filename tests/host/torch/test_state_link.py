@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from lanesum_lab.veth import obstacle, wait_for_links
+from tests.stepped_process import go_on, line
 
 NEAR, FAR = "lanesum-link-near", "lanesum-link-far"
 OUTAGE_S = 5.0
@@ -123,17 +124,6 @@ class Processes(contextlib.ExitStack):
         self.enter_context(process)
         self.callback(process.kill)
         return process
-
-
-def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
-def go_on(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    process.stdin.write("\n")
-    process.stdin.flush()
 
 
 def expected_weights() -> torch.Tensor:

@@ -27,8 +27,10 @@ from lanesum.transport.constants import MAX_FAILED_RESULTS, MIN_PTO_S
 from lanesum.transport.errors import CertificationError, MismatchError, TransportError, timeout_error
 from lanesum.transport.native_engine import make_round_sequence
 from lanesum.transport.options import SessionOptions
+from tests.flips.memory import flip_served_job
 from tests.host.transport.loopback import admitted
 from tests.host.transport.virtual_job import PATH_S, VirtualJob, check_sums, expected, random_plans, ticket
+from tests.simulator.wire import flipped
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -46,12 +48,6 @@ def plans(seed: int, workers: int, op: LaneOp, packets: int = 6) -> list[list[tu
 
 def certified_job(job_plans: Any, **options: Any) -> VirtualJob:
     return VirtualJob(job_plans, certified=True, **{"seed": SEED, "accumulator_words": WORDS, **options})
-
-
-def flipped(datagram: bytes, bit: int) -> bytes:
-    changed = bytearray(datagram)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
 
 
 class OneFlip:
@@ -146,17 +142,7 @@ def test_flipped_bit_of_header_never_becomes_result(
 
 def wrong_memory(job: VirtualJob, point: Aggregator, rng: random.Random) -> bool:
     """Flip a bit of a partial sum or of a kept result; return False if there is none."""
-    entries = list(point._served[job.tickets[0].job]._slots._entries.values())
-    for entry in rng.sample(entries, len(entries)):
-        if entry.result is not None:
-            entry.result = flipped(entry.result, rng.randrange(8 * HEADER_BYTES, 8 * len(entry.result)))
-            return True
-        for key, words in entry.partial_sums._sums.items():
-            changed = words.copy()
-            changed[rng.randrange(words.size)] ^= np.uint32(1 << rng.randrange(32))
-            entry.partial_sums._sums[key] = changed
-            return True
-    return False
+    return flip_served_job(point._served[job.tickets[0].job], rng)
 
 
 @settings(max_examples=100, deadline=None)

@@ -13,6 +13,7 @@ import pytest
 
 from lanesum.transport import JobTicket, echo, path_check
 from lanesum_lab.veth import obstacle
+from tests.stepped_process import go_on, line
 
 WORKER, ROUTER, SERVER = names = tuple(f"lanesum-mtu-{end}" for end in ("w", "r", "s"))
 MEASURE = """
@@ -129,15 +130,6 @@ def test_path_whose_mtu_shrinks_is_exact_or_named() -> None:
     def start(name: str, *command: str) -> subprocess.Popen[str]:
         words = ["ip", "netns", "exec", name, sys.executable, "-c", *command]
         return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def line(process: subprocess.Popen[str]) -> str:
-        assert process.stdout is not None
-        return process.stdout.readline().strip()
-
-    def go_on(process: subprocess.Popen[str]) -> None:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
 
     with start(SERVER, SERVE, ticket) as server:
         assert line(server) == "ready"

@@ -35,7 +35,7 @@ from lanesum.codecs.base import (
 from lanesum.codecs.checks import checked_vector, checked_words, refuse_not_finite, uniform_contributors
 from lanesum.codecs.kernels.philox import ROUNDS
 from lanesum.codecs.norms import checked_peaks
-from lanesum.codecs.shards import Shards, own_shard, scattered_round
+from lanesum.codecs.shards import Shards, as_all_reduce, scattered_round
 from lanesum.codecs.thc.backend import Backend, HostBackend
 from lanesum.codecs.thc.blocks import BlockCoder, Run, cut
 from lanesum.codecs.thc.grid import Grid, best_grid, best_of
@@ -138,7 +138,7 @@ class THC:
         if context.scattered:
             shards = None if is_tensor(x) else Shards.of(x.size, self.block, context)
             if shards is None:
-                return own_shard((yield from self.all_reduce(x, replace(context, scattered=False))), context)
+                return (yield from as_all_reduce(self, x, context))
             return (yield from self._reduce_scatter(x, shards, context))
         backend = self._backend(x, context)
         if backend is None:
