@@ -20,6 +20,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.planted import planting, report
 from tests.planted.catalogue import BUGS, MUTANTS, ROOT, SIMULATOR
 from tests.planted.recording import OUTPUT
@@ -61,7 +63,9 @@ def _copy_tree() -> None:
 def _start(bugs: Sequence[str], paths: Sequence[str], output: Path = _NEW, **more: object) -> None:
     settings = FOLDER / "settings.json"
     settings.write_text(json.dumps({"calls": str(CALLS), "output": str(output), "bugs": bugs, **more}))
-    _pytest(_TREE, "tests.planted.running", *paths, LANESUM_PLANTED=str(settings))
+    status = _pytest(_TREE, "tests.planted.running", *paths, LANESUM_PLANTED=str(settings))
+    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
+        sys.exit(f"The tests with planted bugs ended with status {status}; no result is complete.")
 
 
 def _start_again(output: Path = _NEW, **more: object) -> None:
@@ -131,8 +135,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "calls":
         record_calls(options.tests)
     elif options.command in ("run", "check"):
-        report.add(report.read_lines(_NEW))  # of a run that was interrupted
-        _NEW.unlink(missing_ok=True)
+        if options.command == "run":
+            report.add(report.read_lines(_NEW))  # of a run that was interrupted
+            _NEW.unlink(missing_ok=True)
         areas = [(bug.name, bug.area) for bug in BUGS] + [(mutant.name, SIMULATOR) for mutant in MUTANTS]
         known = {} if options.again or options.command == "check" else report.results()
         names = [

@@ -19,6 +19,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,6 @@ class Runner:
         self._session = session
         self._options = options
         self._items = {item.nodeid: item for item in session.items}
-        self._calls = Calls.read(Path(options["calls"]))
         self._output = Path(options["output"])
         self._functions = planting.functions_of_process()
 
@@ -112,7 +112,8 @@ class Runner:
         return self._results(bug, source, lambda: planting.in_process(bug, source, ROOT, self._functions))
 
     def _results(self, bug: Bug | Mutant, source: str, plant: Callable[[], bool]) -> dict[str, Any]:
-        files = self._recorded(bug.name) or plan(self._calls, self._items, bug, source)
+        recorded = self._options.get("recorded")
+        files = plan(self._calls, self._items, bug, source) if recorded is None else self._known(recorded[bug.name])
         reach = sum(map(len, files.values()))
         result: dict[str, Any] = {"bug": bug.name, "reach": reach, "files": [*files][:_MAX_AGAIN], "caught": {}}
         passed: set[str] = set()
@@ -126,9 +127,18 @@ class Runner:
             del result["files"]
         return result
 
-    def _recorded(self, name: str) -> dict[str, list[str]]:
-        """Return the tests that the settings name for a bug, by file; empty if the calls choose them."""
-        recorded: dict[str, list[str]] = self._options.get("recorded", {}).get(name, {})
+    @cached_property
+    def _calls(self) -> Calls:
+        return Calls.read(Path(self._options["calls"]))
+
+    def _timeout_s(self, test: str) -> float:
+        """Return the time after which a test counts as one that hangs."""
+        if "recorded" in self._options:  # the calls, and with them the costs, may not be there
+            return _MAX_TIMEOUT_S
+        return min(max(_MIN_TIMEOUT_S, 10 * self._calls.cost[test]), _MAX_TIMEOUT_S)
+
+    def _known(self, recorded: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        """Return the recorded tests of a bug that the session has, by file."""
         files = {file: [f"{file}::{test}" for test in tests] for file, tests in recorded.items()}
         return {file: [test for test in tests if test in self._items] for file, tests in files.items()}
 
@@ -196,7 +206,7 @@ class Runner:
                 tried += 1
                 tell(f"begin {test}\n")
                 following = self._items[tests[number + 1]] if number + 1 < len(tests) else None
-                timeout_s = min(max(_MIN_TIMEOUT_S, 10 * self._calls.cost[test]), _MAX_TIMEOUT_S)
+                timeout_s = self._timeout_s(test)
                 begun, begun_s = time.monotonic(), processor_s()
                 if self._passes(self._items[test], following, timeout_s):
                     tell(f"passed {test}\n")

@@ -26,7 +26,7 @@ from lanesum.rpc.json_grpc import NoAnswerError, NoConnectionError, RefusedCallE
 from lanesum.rpc.limits import Limits
 from lanesum.rpc.serving import JsonService
 from tests.descriptors import none_left
-from tests.raw_http2 import CONTINUATION, DATA, HEADERS, RST_STREAM, RawPeer, frame, headers, message
+from tests.raw_http2 import CONTINUATION, DATA, HEADERS, RST_STREAM, SETTINGS, RawPeer, frame, headers, message
 from tests.waiting import wait_until
 
 SERVICE = "test.Service"
@@ -398,6 +398,7 @@ def test_connection_of_unidentified_calls_is_ended() -> None:
 def test_service_without_descriptors_answers_later() -> None:
     """The thread that looks after connections ended for good."""
     with running() as site, RawPeer(site.address) as known:
+        assert known.next_frame(SETTINGS) is not None  # the server has accepted it
         with none_left():
             site.service._connections.due.set()
             wait_until(lambda: not site.service._connections.due.is_set())

@@ -213,7 +213,7 @@ class Client:
         request = p4rt.SetForwardingPipelineConfigRequest(action=action, config=config)
         self._identify(request)
         try:
-            self.stub.SetForwardingPipelineConfig(request, timeout=600)
+            self.stub.SetForwardingPipelineConfig(request, timeout=600, wait_for_ready=True)
         except grpc.RpcError as error:
             return outcome(error)
         return OK
