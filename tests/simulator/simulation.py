@@ -81,6 +81,7 @@ class ProtocolSimulation:
         self._admitted: dict[Key, JobRun] = {}
         self._sockets: dict[Address, SimulatedWorker] = {}
         self._runs: dict[int, JobRun] = {}  # latest job by line
+        self._all_runs: dict[Key, JobRun] = {}  # workers of removed jobs stay for a while
         self._ended = 0
         self._layout = Layout(scenario)
         self._bases = Bases(scenario)
@@ -178,7 +179,7 @@ class ProtocolSimulation:
             server.admit(key, placement)
         for name, job in placement.switches.items():
             self._switches[name].admit(job)
-        self._runs[line] = self._admitted[key] = run
+        self._runs[line] = self._admitted[key] = self._all_runs[key] = run
         for worker, how in enumerate(plan.workers):
             one = SimulatedWorker(run, worker, self._parts, self._send, self._wake)
             self._sockets[one.address] = one
@@ -242,7 +243,7 @@ class ProtocolSimulation:
         self._node(flip.node).flip(flip.value, may_flip)
 
     def _note_flip(self, job: int, tag: int, epoch: int, chunk: int) -> None:
-        run = self._admitted.get((job, tag))
+        run = self._all_runs.get((job, tag))
         position = None if run is None else run.truth.position(epoch, chunk)
         if run is not None and position is not None:
             run.flipped.add(position)
