@@ -24,7 +24,7 @@ from lanesum_switch.api import (
     SwitchCounts,
 )
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.bmv2.loader import load_program, parse_json
+from lanesum_switch.bmv2.loader import load_program
 from lanesum_switch.compiler.driver import (
     AssertionFailed,
     CompiledProgram,
@@ -75,7 +75,6 @@ class EmbeddedSwitch:
         self.drop_port = drop_port
         self.vectorize = vectorize
         self.max_passes = max_passes
-        self.program: ir.Program | None = None
         self.compiled: CompiledProgram | None = None
         self._seed = seed
         self._clock = clock
@@ -101,6 +100,7 @@ class EmbeddedSwitch:
         self._parse_errors = [0]
         self._range_errors = [0]
         self._groups: dict[int, tuple[tuple[int, int], ...]] = {}
+        self.programs: tuple[ir.Program, ...] = ()
         self.tables: dict[str, MatchTable] = {}
         self.action_profiles: dict[str, ActionProfileMembers] = {}
         self.counters: dict[str, IndirectCounter] = {}
@@ -127,9 +127,9 @@ class EmbeddedSwitch:
                 self.__dict__.update(previous)
                 raise
 
-    def outline(self, config: bytes) -> dict[str, Any]:
-        """Return the objects of a program as the BMv2 JSON lists them. Raises InvalidArgumentError."""
-        return parse_json(config)
+    def read(self, config: bytes) -> tuple[ir.Program, ...]:
+        """Return the parts of a program, without loading it. Raises the errors of ``load``."""
+        return (load_program(config),)
 
     def _read(self, config: bytes) -> Any:
         """Return the program of a device config, in the form that ``_install`` takes."""
@@ -140,15 +140,13 @@ class EmbeddedSwitch:
         runtime = self._runtime
         profiles = build_state(program, runtime, self._lock)
         self.compiled = compile_program(program, runtime, self._environment(), self.drop_port, self.vectorize)
-        self.program = program
         self._run = self.compiled.run
-        self._publish(profiles)
-        for fields in program.learn_lists.values():
-            widths = (program.field_type(f).bits for f in fields.fields if isinstance(f, ir.FieldRef))
-            self.digests[fields.name] = tuple(widths)
+        self._publish((program,), profiles)
 
-    def _publish(self, profiles: Mapping[str, ActionProfileMembers]) -> None:
-        """Make the program's objects available to the control plane."""
+    def _publish(self, programs: tuple[ir.Program, ...], profiles: Mapping[str, ActionProfileMembers]) -> None:
+        """Make the objects of a program's parts available to the control plane."""
+        self.programs = programs
+        self.digests = {name: widths for program in programs for name, widths in program.digests.items()}
         self.tables = dict(self._runtime.tables)
         self.action_profiles = dict(profiles)
         self.counters = dict(self._runtime.counters)

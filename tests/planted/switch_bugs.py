@@ -310,8 +310,8 @@ P4RUNTIME = (
         f"{_SWITCH}/p4runtime/consistency.py",
         (
             "a table of other fields is adopted",
-            "if not same:\n            raise invalid(",
-            "if False:\n            raise invalid(",
+            "if key.kind not in _ACCEPTED_KINDS[field.kind]:",
+            "if False:",
         ),
     ),
     *bugs(

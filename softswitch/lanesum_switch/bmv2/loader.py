@@ -143,6 +143,9 @@ class _Loader(ParserLoader, PipelineLoader):
         for key, lists in (("field_lists", program.field_lists), ("learn_lists", program.learn_lists)):
             for item in records(root, key, optional=True):
                 lists[integer(item, "id")] = self._field_list(item)
+        for fields in program.learn_lists.values():
+            widths = (program.field_type(ref).bits for ref in fields.fields if isinstance(ref, ir.FieldRef))
+            program.digests[fields.name] = tuple(widths)
         return program
 
     def _packet_header(self, holder: Any, key: Any) -> str:

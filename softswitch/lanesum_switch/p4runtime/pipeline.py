@@ -17,11 +17,12 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import InvalidArgumentError, SwitchError, UnsupportedProgramError
 from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.p4runtime.consistency import check_program, check_tables
-from lanesum_switch.p4runtime.entities import ServedPipeline, read_entities, write_entity
+from lanesum_switch.p4runtime.consistency import check_program
+from lanesum_switch.p4runtime.entities import read_entities, write_entity
 from lanesum_switch.p4runtime.other_programs import Scheduler
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, build_index
 from lanesum_switch.p4runtime.packet_io import Inject
+from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, UNIMPLEMENTED, UNKNOWN, StatusError, invalid
 from lanesum_switch.p4runtime.swap import copy_state
 
@@ -52,7 +53,7 @@ def unwrap_device_config(config: bytes) -> bytes:
 _KEPT = ("action_profile_member", "action_profile_group", "table_entry", "meter_entry", "counter_entry")
 
 
-def snapshot(pipeline: ServedPipeline | None) -> Any:
+def snapshot(pipeline: ServedProgram | None) -> Any:
     """Return the state that RECONCILE_AND_COMMIT keeps (specification, section 14), as a ReadResponse.
 
     Raises:
@@ -67,7 +68,7 @@ def snapshot(pipeline: ServedPipeline | None) -> Any:
     return response
 
 
-def replay(pipeline: ServedPipeline, state: Any) -> None:
+def replay(pipeline: ServedProgram, state: Any) -> None:
     """Write the state back.
 
     Raises:
@@ -120,19 +121,19 @@ class PipelineManager:
         spare: Callable[[], EmbeddedSwitch] | None,
     ) -> None:
         self.lock = threading.RLock()
-        self.scheduler = scheduler
-        self.send = send
+        self._scheduler = scheduler
+        self._send = send
         self._switch = switch
         self._inject = inject
         self._spare = spare
-        self._pipeline: ServedPipeline | None = None
+        self._pipeline: ServedProgram | None = None
         self._saved: bytes | None = None
         self._contacted = False
         switch.on_cpu_packet(self._on_cpu_packet)
         switch.on_digest(self._on_digest)
 
     @property
-    def current(self) -> ServedPipeline:
+    def current(self) -> ServedProgram:
         """Return the active configuration. Raises StatusError FAILED_PRECONDITION if there is none."""
         if self._pipeline is None:
             raise no_pipeline()
@@ -168,20 +169,22 @@ class PipelineManager:
     def _verify(self, config: Any) -> _Verified:
         index = build_index(config.p4info)
         device_config = unwrap_device_config(config.p4_device_config)
-        priorities = check_program(index, self._document(device_config)) if device_config else {}
-        return _Verified(index, device_config, priorities, config)
-
-    def _document(self, device_config: bytes) -> dict[str, Any]:
-        """Return the objects of a program, as the switch reads it."""
         try:
-            return self._switch.outline(device_config)
+            priorities = check_program(index, self._switch.read(device_config)) if device_config else {}
         except SwitchError as error:
             raise _refused(error) from error
+        return _Verified(index, device_config, priorities, config)
 
     def _load(self, action: int, config: Any) -> None:
         verified = self._verify(config)
         if not verified.device_config:
-            self._adopt(action, verified)
+            if action != _Set.VERIFY_AND_COMMIT:
+                raise StatusError(
+                    UNKNOWN, "The configuration has no device config: send it too, or use VERIFY_AND_COMMIT"
+                )
+            # The P4Info describes the program that the switch runs already.
+            check_program(verified.index, self._switch.programs)
+            self._replace(verified, self._switch)
         elif self._saved is not None:
             raise StatusError(UNKNOWN, "A saved configuration waits for its commit: send COMMIT first")
         elif action == _Set.VERIFY_AND_SAVE:
@@ -191,13 +194,6 @@ class PipelineManager:
         else:
             _load_program(self._switch, verified.device_config)
             self._replace(verified, self._switch)
-
-    def _adopt(self, action: int, verified: _Verified) -> None:
-        """Use a P4Info without device config, which describes the program that the switch runs already."""
-        if action != _Set.VERIFY_AND_COMMIT:
-            raise StatusError(UNKNOWN, "The configuration has no device config: send it too, or use VERIFY_AND_COMMIT")
-        check_tables(verified.index, self._switch.tables)
-        self._replace(verified, self._switch)
 
     def _save(self, verified: _Verified) -> None:
         if self._spare is None:
@@ -218,16 +214,24 @@ class PipelineManager:
     def _commit(self) -> None:
         if self._saved is None or self._pipeline is None:
             raise StatusError(UNKNOWN, "There is no saved configuration to commit: use VERIFY_AND_SAVE first")
-        spare = self._pipeline.program.switch
+        spare = self._pipeline.switch
         _load_program(self._switch, self._saved)
         copy_state(spare, self._switch)
-        self._pipeline.program.switch = self._switch
+        self._pipeline.switch = self._switch
         self._saved = None
 
     def _replace(self, verified: _Verified, switch: EmbeddedSwitch) -> None:
         if self._pipeline is not None:
             self._pipeline.close()
-        self._pipeline = ServedPipeline(verified.index, verified.config, self, switch, verified.const_priorities)
+        self._pipeline = ServedProgram(
+            verified.index,
+            verified.config,
+            switch,
+            verified.const_priorities,
+            self.lock,
+            self._scheduler,
+            self._send,
+        )
 
     def get(self, response_type: int) -> Any:
         """Return the active configuration; empty if the last request installed none.
@@ -269,7 +273,7 @@ class PipelineManager:
     def digest_ack(self, ack: Any) -> None:
         pipeline = self._pipeline
         if pipeline is not None:
-            pipeline.others.digests.ack(ack)
+            pipeline.digests.ack(ack)
 
     # These two run in the data plane's threads, which may hold its locks: they must not take ours.
 
@@ -278,12 +282,12 @@ class PipelineManager:
         if pipeline is not None:
             message = pipeline.packet_io.packet_in(frame)
             if message is not None:
-                self.send(message)
+                self._send(message)
 
     def _on_digest(self, digest: Any) -> None:
         pipeline = self._pipeline
         if pipeline is not None:
-            pipeline.others.digests.on_digest(digest)
+            pipeline.digests.on_digest(digest)
 
 
 def no_pipeline() -> StatusError:

@@ -4,13 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from threading import RLock
+from typing import Any, TypeVar
 
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.entries import EntryStore
-from lanesum_switch.p4runtime.other_programs import ProfileManager, profile_of
+from lanesum_switch.p4runtime.other_programs import DigestManager, IdleMonitor, ProfileManager, Scheduler
 from lanesum_switch.p4runtime.p4info import CounterInfo, MeterInfo, P4InfoIndex, ProfileInfo, TableInfo
+from lanesum_switch.p4runtime.packet_io import PacketIo
+from lanesum_switch.p4runtime.replication import ReplicationManager
 from lanesum_switch.p4runtime.status import UNKNOWN, StatusError, invalid_id
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 from lanesum_switch.runtime.externs import IndirectCounter, IndirectMeter
@@ -20,19 +24,38 @@ T = TypeVar("T")
 
 
 class ServedProgram:
-    """One P4Info on one switch.
+    """One configuration on one switch, with all objects that belong to it.
 
-    ``switch`` is replaced when a saved pipeline is committed, so no method may keep objects of the switch.
+    ``switch`` is replaced when a saved pipeline is committed, so no method may keep objects of the switch. Sweeps run
+    in ``scheduler``, under ``lock``, and send messages to the primary by ``send``.
     """
 
     def __init__(
-        self, index: P4InfoIndex, switch: EmbeddedSwitch, const_priorities: Mapping[str, list[int]] | None = None
+        self,
+        index: P4InfoIndex,
+        config: Any,
+        switch: EmbeddedSwitch,
+        const_priorities: Mapping[str, list[int]],
+        lock: RLock,
+        scheduler: Scheduler,
+        send: Callable[[Any], None],
     ) -> None:
         self.index = index
+        self.config = p4rt.ForwardingPipelineConfig()
+        self.config.CopyFrom(config)
         self.switch = switch
-        self.const_priorities = const_priorities or {}
+        self.const_priorities = const_priorities
         self.store = EntryStore(index)
         self.profiles = {info.id: self._profile_manager(info) for info in index.profiles.values()}
+        self.digests = DigestManager(index, scheduler, send)
+        self.idle = IdleMonitor(index.tables.values(), self.store, self.target_table, lock, scheduler, send)
+        self.replication = ReplicationManager(lambda: self.switch)
+        self.packet_io = PacketIo(index)
+
+    def close(self) -> None:
+        """Stop all sweeps."""
+        self.idle.close()
+        self.digests.close()
 
     def _profile_manager(self, info: ProfileInfo) -> ProfileManager:
         return ProfileManager(self.index, info, lambda: self.target_profile(info), self.store)
@@ -46,7 +69,13 @@ class ServedProgram:
 
     def profile(self, profile_id: int) -> ProfileManager:
         """Return an action profile by id. Raises StatusError INVALID_ARGUMENT for any other id."""
-        return profile_of(self.profiles, profile_id)
+        if profile_id not in self.profiles:
+            raise invalid_id(profile_id, "an action profile")
+        return self.profiles[profile_id]
+
+    def asked_profiles(self, profile_id: int) -> list[ProfileManager]:
+        """Return the action profiles that a read names; 0 names all. Raises StatusError INVALID_ARGUMENT."""
+        return [self.profile(profile_id)] if profile_id else list(self.profiles.values())
 
     def target_table(self, info: TableInfo) -> MatchTable:
         return _find(self.switch.tables, info.name, "table")

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import CloneSession, Replica
-from lanesum_switch.p4runtime.program import ServedProgram
+from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.status import (
     ALREADY_EXISTS,
     NOT_FOUND,
@@ -59,10 +60,10 @@ class _Session:
 
 
 class ReplicationManager:
-    """All groups and sessions of one program."""
+    """All groups and sessions of one program; ``switch`` returns the switch that runs it."""
 
-    def __init__(self, program: ServedProgram) -> None:
-        self._program = program
+    def __init__(self, switch: Callable[[], EmbeddedSwitch]) -> None:
+        self._switch = switch
         self._groups: dict[int, _Group] = {}
         self._sessions: dict[int, _Session] = {}
 
@@ -103,13 +104,13 @@ class ReplicationManager:
         elif kind == _Update.DELETE:
             self._group(group_id)
             with on_target(f"deleting multicast group {group_id}"):
-                self._program.switch.set_multicast_group(group_id, None)
+                self._switch().set_multicast_group(group_id, None)
             del self._groups[group_id]
             return
         else:
             raise invalid_type(kind)
         with on_target(f"multicast group {group_id}"):
-            self._program.switch.set_multicast_group(group_id, group.replicas())
+            self._switch().set_multicast_group(group_id, group.replicas())
         self._groups[group_id] = group
 
     def _group(self, group_id: int) -> _Group:
@@ -152,7 +153,7 @@ class ReplicationManager:
         else:
             self._session(session_id)
             with on_target(f"deleting clone session {session_id}"):
-                self._program.switch.set_clone_session(session_id, None)
+                self._switch().set_clone_session(session_id, None)
             del self._sessions[session_id]
 
     def _insert_session(self, session_id: int, message: Any) -> None:
@@ -179,7 +180,7 @@ class ReplicationManager:
 
     def _install(self, session_id: int, session: _Session) -> None:
         with on_target(f"clone session {session_id}"):
-            self._program.switch.set_clone_session(session_id, CloneSession(session.group.replicas()))
+            self._switch().set_clone_session(session_id, CloneSession(session.group.replicas()))
         self._sessions[session_id] = session
 
     def _session(self, session_id: int) -> _Session:

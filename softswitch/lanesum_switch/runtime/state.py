@@ -41,7 +41,7 @@ def build_state(
     Raises InvalidArgumentError if the program declares more state than a program may have.
     """
     check_state(program)
-    nodes = [n for p in (program.ingress, program.egress) for n in p.nodes.values() if isinstance(n, ir.TableNode)]
+    nodes = program.tables
     profiles: dict[str, ActionProfileMembers] = {}
     for name, profile in program.profiles.items():
         actions = {a.id: a for n in nodes if n.profile == name for a in n.actions}

@@ -199,13 +199,13 @@ class Resubmit(_Emitter):
 class DigestExtern(Extern):
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
-        gress.digests[self.name] = ()
+        gress.program.digests[self.name] = ()
 
     def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "pack":
             return super().call(body, method, call)
         fields = body.fields(call.args[0])
-        self.gress.digests[self.name] = tuple(field.bits for field in fields)
+        self.gress.program.digests[self.name] = tuple(field.bits for field in fields)
         body.emit("digest", ir.Text(self.name), *(values.bit_string(field) for field in fields))
         return None
 

@@ -34,7 +34,6 @@ class Gress:
     initial: dict[str, int] = field(default_factory=dict)
     counted: dict[str, set[str]] = field(default_factory=dict)
     hashes: dict[str, Callable[[bytes], int]] = field(default_factory=dict)
-    digests: dict[str, tuple[int, ...]] = field(default_factory=dict)
     residuals: list[Any] = field(default_factory=list)
     written_flags: dict[ir.FieldRef, ir.FieldRef] = field(default_factory=dict)
     direct_meters: dict[str, str] = field(default_factory=dict)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from lanesum_fabric.tofino.chips import TOFINO_1, TOFINO_2, Chip
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
@@ -52,7 +51,7 @@ _UNSUPPORTED_TM = ("level1_exclusion_id", "level2_exclusion_id", "deflect_on_dro
 class Half:
     """Ingress or egress. ``hashes``: functions of the program's hashes, by name; ``initial``: register cells.
 
-    ``metadata``: type of the intrinsic metadata in front of each packet; ``digests``: widths of each digest's values.
+    ``metadata``: type of the intrinsic metadata in front of each packet.
     """
 
     side: Side
@@ -60,7 +59,6 @@ class Half:
     metadata: ir.HeaderType
     hashes: dict[str, Callable[[bytes], int]]
     initial: dict[str, int]
-    digests: dict[str, tuple[int, ...]]
     written_flags: dict[ir.FieldRef, ir.FieldRef]
 
 
@@ -77,7 +75,7 @@ class TnaProgram:
     @property
     def tables(self) -> list[ir.TableNode]:
         """Tables of both halves."""
-        return [n for half in self.halves for n in half.program.ingress.nodes.values() if isinstance(n, ir.TableNode)]
+        return [table for half in self.halves for table in half.program.tables]
 
 
 def chip_of(architecture: str) -> Chip:
@@ -162,7 +160,7 @@ def _half(side: Side, text: p4.ProgramSource, chip: Chip, blocks: list[p4.BlockD
     if refused:
         raise UnsupportedProgramError(f"Unsupported: writing {', '.join(refused)}: no P4Runtime entity configures it.")
     metadata = program.instances[f"{side}_intrinsic_metadata_t"].type
-    return Half(side, program, metadata, gress.hashes, gress.initial, gress.digests, gress.written_flags)
+    return Half(side, program, metadata, gress.hashes, gress.initial, gress.written_flags)
 
 
 def _field(gress: Gress, name: str, field: str) -> ir.FieldRef:
@@ -207,44 +205,3 @@ def _scope(gress: Gress, block: p4.BlockDeclaration, shared: dict[str, Binding])
                 gress.intrinsic[name] = gress.storage.declare(name, param.type)
             scope[param.name] = gress.intrinsic[name]
     return scope
-
-
-def outline(program: TnaProgram) -> dict[str, Any]:
-    """Return actions, tables, counters, meters and digests with names and widths, as the BMv2 JSON lists them.
-
-    ``p4runtime.consistency`` compares them with a P4Info.
-    """
-    found: dict[str, Any] = {
-        "actions": [],
-        "pipelines": [],
-        "counter_arrays": [],
-        "meter_arrays": [],
-        "learn_lists": [],
-        "headers": [{"name": "key", "header_type": "key"}],
-    }
-    widths: dict[str, int] = {}
-    for half in program.halves:
-        found["actions"] += [
-            {"name": a.name, "runtime_data": [{"name": n, "bitwidth": b} for n, b in a.params]}
-            for a in half.program.actions.values()
-        ]
-        tables = [n for n in half.program.ingress.nodes.values() if isinstance(n, ir.TableNode)]
-        found["pipelines"].append({"name": half.side, "tables": [_table(table, widths) for table in tables]})
-        found["counter_arrays"] += [{"name": name} for name in half.program.counters]
-        found["meter_arrays"] += [{"name": name} for name in half.program.meters]
-        found["learn_lists"] += [{"name": name} for name in half.digests]
-    found["header_types"] = [{"name": "key", "fields": [[name, bits] for name, bits in widths.items()]}]
-    return found
-
-
-def _table(table: ir.TableNode, widths: dict[str, int]) -> dict[str, Any]:
-    """Return a table; ``widths`` gets the key fields, as those of one synthetic header."""
-    keys = []
-    for key in table.keys:
-        name = f"{table.name}: {key.name}"
-        widths[name] = key.bits
-        keys.append({"match_type": key.kind, "target": ["key", name]})
-    outlined: dict[str, Any] = {"name": table.name, "key": keys, "actions": [a.name for a in table.actions]}
-    if table.entries_const or table.const_entries:
-        outlined["entries"] = [{"priority": entry.priority} for entry in table.const_entries]
-    return outlined

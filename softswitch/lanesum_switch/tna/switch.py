@@ -21,13 +21,14 @@ from typing import Any
 
 from lanesum_fabric.tofino.chips import PIPES, pipe_of
 from lanesum_switch.api import InvalidArgumentError, NotFoundError, PacketOut, UnsupportedProgramError
+from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.driver import CompiledProgram, load_source, make_context
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.runtime.externs import RegisterBank
 from lanesum_switch.runtime.state import Runtime, build_state
 from lanesum_switch.tna.function import HalfWriter, Passed
-from lanesum_switch.tna.load import Half, TnaProgram, load_text, outline
+from lanesum_switch.tna.load import Half, TnaProgram, load_text
 from lanesum_switch.tna.primitives import RegisterAccessError
 
 RunHalf = Callable[[bytes, bytes, int], Passed | None]
@@ -158,9 +159,9 @@ class TofinoSwitch(EmbeddedSwitch):
             cpu_port=cpu_port, seed=seed, clock=clock, max_passes=max_passes, queue_depth=queue_depth, vectorize=False
         )
 
-    def outline(self, config: bytes) -> dict[str, Any]:
-        """Return the objects of a program as the BMv2 JSON lists them. Raises the errors of ``load``."""
-        return outline(load_text(config))
+    def read(self, config: bytes) -> tuple[ir.Program, ...]:
+        """Return ingress and egress of a program, without loading it. Raises the errors of ``load``."""
+        return tuple(half.program for half in load_text(config).halves)
 
     def _read(self, config: bytes) -> TnaProgram:
         return load_text(config)
@@ -175,9 +176,7 @@ class TofinoSwitch(EmbeddedSwitch):
         if self._wanted_recirculation is None:
             self.recirculation_ports = program.chip.recirculation_ports
         self._run = self._pass
-        self._publish({})
-        for half in program.halves:
-            self.digests.update(half.digests)
+        self._publish(tuple(half.program for half in program.halves), {})
 
     @property
     def source(self) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
-from lanesum_switch.p4runtime.entities import ServedPipeline
 from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
 from lanesum_switch.p4runtime.pipeline import PipelineManager
+from lanesum_switch.p4runtime.program import ServedProgram
 
 from .client import OK, Client, Program, Stream
 from .fake_switch import FakeSwitch
@@ -78,7 +78,7 @@ def manager() -> PipelineManager:
 
 
 @pytest.fixture
-def pipeline(manager: PipelineManager, everything: Program) -> ServedPipeline:
+def pipeline(manager: PipelineManager, everything: Program) -> ServedProgram:
     """``everything`` with groups of at most 4 members, without a server."""
     config = everything.config()
     config.p4info.action_profiles[0].max_group_size = 4

@@ -35,7 +35,8 @@ from lanesum_switch.api import (
     TableFullError,
     Target,
 )
-from lanesum_switch.bmv2.loader import parse_json
+from lanesum_switch.bmv2 import ir
+from lanesum_switch.bmv2.loader import load_program
 
 Key = tuple[tuple[Match, ...], int]
 
@@ -206,6 +207,7 @@ class FakeSwitch:
         self._clear()
 
     def _clear(self) -> None:
+        self.programs: tuple[ir.Program, ...] = ()
         self.tables: dict[str, Any] = {}
         self.action_profiles: dict[str, Any] = {}
         self.counters: dict[str, Any] = {}
@@ -214,12 +216,13 @@ class FakeSwitch:
         self.clone_sessions: dict[int, CloneSession] = {}
         self.digests: dict[str, tuple[int, ...]] = {}
 
-    def outline(self, config: bytes) -> dict[str, Any]:
-        return parse_json(config)
+    def read(self, config: bytes) -> tuple[ir.Program, ...]:
+        return (load_program(config),)
 
     def load(self, bmv2_json: bytes) -> None:
         document = json.loads(bmv2_json)
         self._clear()
+        self.programs = self.read(bmv2_json)
         actions = {a["id"]: a["name"] for a in document["actions"]}
         specs = {
             a["name"]: ActionSpec(a["name"], tuple(ParamSpec(p["name"], p["bitwidth"]) for p in a["runtime_data"]))

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
-from lanesum_switch.p4runtime.entities import ServedPipeline, write_entity
+from lanesum_switch.p4runtime.entities import write_entity
+from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import StatusError
 
 from . import test_replication as replication
@@ -274,7 +275,7 @@ WRITES: list[tuple[str, int, Build]] = [
 
 @pytest.mark.parametrize(("message", "kind", "build"), WRITES)
 def test_write_of_wrong_entity_says_why(
-    pipeline: ServedPipeline, everything: Program, message: str, kind: int, build: Build
+    pipeline: ServedProgram, everything: Program, message: str, kind: int, build: Build
 ) -> None:
     with pytest.raises(StatusError, match=f"^INVALID_ARGUMENT: {re.escape(message)}"):
         write_entity(pipeline, kind, build(everything))

@@ -379,6 +379,13 @@ class Program:
     aliases: dict[str, FieldRef] = field(default_factory=dict)
     inputs: tuple[FieldRef, ...] = ()  # fields without alias that the architecture writes before the parser
     outputs: tuple[FieldRef, ...] = ()  # fields that the architecture reads after the deparser
+    digests: dict[str, tuple[int, ...]] = field(default_factory=dict)  # widths of the values of each digest
+
+    @property
+    def tables(self) -> list[TableNode]:
+        """Tables of both pipelines."""
+        nodes = (*self.ingress.nodes.values(), *self.egress.nodes.values())
+        return [node for node in nodes if isinstance(node, TableNode)]
 
     def field_type(self, ref: FieldRef) -> FieldType:
         """Return the type of a field. Raises KeyError for an unknown one."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,6 @@ from lanesum_switch.p4runtime.status import (
     StatusError,
     by_type,
     invalid,
-    invalid_id,
     on_target,
 )
 from lanesum_switch.p4runtime.values import check_action_id, parse_action, write_action
@@ -367,13 +366,6 @@ class ProfileManager:
             action = message.action_profile_actions.add(weight=original.weight)
             write_action(self._index, call, action.action)
             _copy_watch(original, action)
-
-
-def profile_of(profiles: Mapping[int, ProfileManager], profile_id: int) -> ProfileManager:
-    """Return an action profile by id. Raises StatusError INVALID_ARGUMENT for any other id."""
-    if profile_id not in profiles:
-        raise invalid_id(profile_id, "an action profile")
-    return profiles[profile_id]
 
 
 def _copy_watch(source: Any, destination: Any) -> None:

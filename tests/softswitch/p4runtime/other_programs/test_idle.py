@@ -28,7 +28,7 @@ def test_expired_entry_is_reported_at_every_second_sweep(everything: Program, mo
     match = [exact(1, b"\x01"), exact(2, b"\x01")]
     entity = everything.entry("exact_table", match, everything.action("nothing"), idle_timeout_ns=HOUR_NS)
     write_entity(manager.current, INSERT, entity)
-    monitor, inserted_ns = manager.current.others.idle, idle.time.monotonic_ns()
+    monitor, inserted_ns = manager.current.idle, idle.time.monotonic_ns()
     for now_ns, expected in ((inserted_ns, [0, 0]), (inserted_ns + HOUR_NS, [1, 1, 2, 2])):
         monkeypatch.setattr(idle, "time", SimpleNamespace(monotonic_ns=lambda now_ns=now_ns: now_ns))
         counts = []
