@@ -271,12 +271,8 @@ P4RUNTIME = (
     *bugs(
         "p4runtime",
         f"{_SWITCH}/p4runtime/other_programs/scheduler.py",
-        ("cancelled tasks stay in memory", "if len(self._queue) >= self._max_queue:", "if False:"),
-        (
-            "a periodic task that fails ends the thread",
-            "            except Exception:\n",
-            "            except ZeroDivisionError:\n",
-        ),
+        ("cancelled tasks stay in memory", "self._scheduler.queue.cancel(self._event)", "pass"),
+        ("a periodic task that fails ends the thread", "except Exception:", "except ZeroDivisionError:"),
     ),
     *bugs(
         "p4runtime",
