@@ -47,29 +47,11 @@ class PermissionDeniedError(SwitchError):
     """Const entries or a const default action cannot be changed (P4Runtime PERMISSION_DENIED)."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeySpec:
-    """A key field of a table; ``name`` is the P4Info's."""
-
-    name: str
-    kind: MatchKind
-    bits: int
-
-
-@dataclass(frozen=True, slots=True)
-class ParamSpec:
+class ParamSpec(NamedTuple):
     """A run-time parameter of an action."""
 
     name: str
     bits: int
-
-
-@dataclass(frozen=True, slots=True)
-class ActionSpec:
-    """An action and its run-time parameters, in order."""
-
-    name: str
-    params: tuple[ParamSpec, ...]
 
 
 class Match(NamedTuple):
@@ -171,7 +153,6 @@ class CloneSession:
     """A clone session of the packet replication engine (P4Runtime specification, section 9.5)."""
 
     replicas: tuple[Replica, ...]
-    class_of_service: int = 0
     packet_length_bytes: int = 0  # length that copies are truncated to; 0 for no truncation
 
 

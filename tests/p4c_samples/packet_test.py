@@ -19,15 +19,14 @@ from typing import TypeVar
 from lanesum_switch import EmbeddedSwitch
 from lanesum_switch.api import (
     ActionCall,
-    ActionSpec,
     CloneSession,
-    KeySpec,
     Match,
     MeterRates,
     NotFoundError,
     Replica,
     TableEntry,
 )
+from lanesum_switch.bmv2 import ir
 
 _Named = TypeVar("_Named")
 
@@ -189,11 +188,11 @@ def _names_key(name: str, key: str) -> bool:
     return key == name or key.endswith(f".{name}")
 
 
-def _match_all(key: KeySpec) -> Match:
+def _match_all(key: ir.KeyField) -> Match:
     return Match(0, (1 << key.bits) - 1 if key.kind == "range" else 0)
 
 
-def _match(key: KeySpec, text: str) -> Match:
+def _match(key: ir.KeyField, text: str) -> Match:
     """Return the match of a value with wildcards or a prefix length."""
     if key.kind == "exact":
         return Match(int(text, 0))
@@ -213,7 +212,7 @@ def _match(key: KeySpec, text: str) -> Match:
     return Match(value, full & ~free)
 
 
-def _call(actions: Sequence[ActionSpec], text: str) -> ActionCall:
+def _call(actions: Sequence[ir.Action], text: str) -> ActionCall:
     """Return the call of an action, with its arguments in the order of the parameters."""
     match = _CALL.match(text)
     if match is None:

@@ -13,7 +13,7 @@ import itertools
 import json
 from typing import Any
 
-from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
+from lanesum_switch.api import InvalidArgumentError, ParamSpec, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.expression_loader import place_of, unsupported
 from lanesum_switch.bmv2.fields import (
@@ -270,7 +270,7 @@ class _Loader(ParserLoader, PipelineLoader):
     def _actions(self) -> None:
         for item in records(self.root, "actions", optional=True):
             params = tuple(
-                (text(p, "name"), integer(p, "bitwidth", 1, MAX_BITS)) for p in records(item, "runtime_data")
+                ParamSpec(text(p, "name"), integer(p, "bitwidth", 1, MAX_BITS)) for p in records(item, "runtime_data")
             )
             self.num_params = len(params)
             body = tuple(map(self._primitive, records(item, "primitives")))

@@ -10,46 +10,40 @@ sender, and its replies arrive at the switch. A port for several servers has suc
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from lanesum._internal.udp_socket import Address, open_udp_socket
 from lanesum.errors import ConfigurationError
 from lanesum_switch.ports.udp_flow import UdpFlow, UdpSockets
 
 
-@dataclass(frozen=True, slots=True)
-class ServerPortConfig:
-    """Configuration of a ``ServerPort``.
+class ServerPort(UdpSockets):
+    """A port for aggregation servers, with a socket per worker and server.
 
-    Attributes:
+    Args:
         servers: addresses that workers send to.
         backends: address that the process of each of these servers listens at.
         server_mac: six bytes, the source of received frames.
         switch_mac: six bytes, their destination.
         checksums: frames have UDP checksums, and corrupted frames do not reach the server (see ``UdpFlow``).
-    """
-
-    servers: tuple[Address, ...]
-    backends: tuple[Address, ...]
-    server_mac: bytes
-    switch_mac: bytes
-    workers: tuple[Address, ...]
-    checksums: bool = False
-
-
-class ServerPort(UdpSockets):
-    """A port for aggregation servers, with a socket per worker and server.
 
     Raises ConfigurationError if a worker's address is in use by a socket that does not share it.
     """
 
-    def __init__(self, config: ServerPortConfig) -> None:
+    def __init__(
+        self,
+        servers: Sequence[Address],
+        backends: Sequence[Address],
+        server_mac: bytes,
+        switch_mac: bytes,
+        workers: Sequence[Address],
+        *,
+        checksums: bool = False,
+    ) -> None:
         super().__init__()
         try:
-            for worker, (server, backend) in itertools.product(
-                config.workers, zip(config.servers, config.backends, strict=True)
-            ):
-                flow = UdpFlow(server, worker, config.server_mac, config.switch_mac, checksums=config.checksums)
+            for worker, (server, backend) in itertools.product(workers, zip(servers, backends, strict=True)):
+                flow = UdpFlow(server, worker, server_mac, switch_mac, checksums=checksums)
                 self._add(flow, open_udp_socket(worker, peer=backend, shared=True))
         except OSError as error:
             self.close()

@@ -16,7 +16,7 @@ from lanesum_switch.faults.plan import DOWN, UP
 from lanesum_switch.faults.topology_names import switch_links
 from lanesum_switch.frames import mac_bytes
 from lanesum_switch.ports.afpacket import AfPacketPort
-from lanesum_switch.ports.aggregation_server import ServerPort, ServerPortConfig
+from lanesum_switch.ports.aggregation_server import ServerPort
 from lanesum_switch.ports.faulty import FaultyPort
 from lanesum_switch.ports.port import Port
 from lanesum_switch.ports.trunk import TrunkPort
@@ -31,14 +31,12 @@ def worker_address(topology: Topology, worker: str) -> Address:
 def server_port(topology: Topology, servers: list[str], workers: list[str], *, checksums: bool) -> ServerPort:
     """Open the loopback port of ``servers``. Raises ConfigurationError."""
     return ServerPort(
-        ServerPortConfig(
-            servers=tuple(topology.server_address(server, loopback=True) for server in servers),
-            backends=tuple(topology.server_backend(server, loopback=True) for server in servers),
-            server_mac=mac_bytes(topology.nodes[servers[0]].mac_text),
-            switch_mac=SWITCH_MAC,
-            workers=tuple(worker_address(topology, worker) for worker in workers),
-            checksums=checksums,
-        )
+        [topology.server_address(server, loopback=True) for server in servers],
+        [topology.server_backend(server, loopback=True) for server in servers],
+        mac_bytes(topology.nodes[servers[0]].mac_text),
+        SWITCH_MAC,
+        [worker_address(topology, worker) for worker in workers],
+        checksums=checksums,
     )
 
 

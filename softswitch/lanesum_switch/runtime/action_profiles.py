@@ -12,12 +12,12 @@ from contextlib import AbstractContextManager
 
 from lanesum_switch.api import (
     ActionCall,
-    ActionSpec,
     AlreadyExistsError,
     InvalidArgumentError,
     NotFoundError,
     TableFullError,
 )
+from lanesum_switch.bmv2 import ir
 
 
 class ActionProfileMembers:
@@ -31,7 +31,7 @@ class ActionProfileMembers:
         name: str,
         size: int,
         with_selector: bool,
-        actions: tuple[ActionSpec, ...],
+        actions: tuple[ir.Action, ...],
         lock: AbstractContextManager[object],
     ) -> None:
         self.name = name
@@ -172,7 +172,7 @@ class ActionProfileMembers:
         check_arguments(spec, action.args)
 
 
-def check_arguments(spec: ActionSpec, args: tuple[int, ...]) -> None:
+def check_arguments(spec: ir.Action, args: tuple[int, ...]) -> None:
     """Raise InvalidArgumentError if the arguments do not fit an action's parameters."""
     if len(args) != len(spec.params):
         raise InvalidArgumentError(

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from lanesum_switch.api import ActionSpec, ParamSpec
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.limits import check_state
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers
@@ -45,8 +44,9 @@ def build_state(
     profiles: dict[str, ActionProfileMembers] = {}
     for name, profile in program.profiles.items():
         actions = {a.id: a for n in nodes if n.profile == name for a in n.actions}
-        specs = tuple(ActionSpec(a.name, tuple(ParamSpec(p, b) for p, b in a.params)) for a in actions.values())
-        profiles[name] = ActionProfileMembers(name, profile.size, profile.selector is not None, specs, lock)
+        profiles[name] = ActionProfileMembers(
+            name, profile.size, profile.selector is not None, tuple(actions.values()), lock
+        )
     for node in nodes:
         runtime.tables[node.name] = MatchTable(node, program, profiles.get(node.profile or ""), runtime.clock, lock)
     for name, counter in program.counters.items():

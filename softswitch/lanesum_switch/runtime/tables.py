@@ -11,21 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from lanesum_switch.api import (
     ActionCall,
-    ActionSpec,
     AlreadyExistsError,
     CounterValue,
     GroupRef,
     InvalidArgumentError,
-    KeySpec,
     Match,
     MemberRef,
     MeterRates,
     NotFoundError,
-    ParamSpec,
     PermissionDeniedError,
     TableEntry,
     TableFullError,
@@ -45,7 +43,6 @@ class MatchTable:
     Attributes:
         size: maximum number of entries.
         is_const: the entries are part of the program and cannot be changed.
-        action_profile: name of the action profile of an indirect table, else None.
     """
 
     def __init__(
@@ -57,17 +54,12 @@ class MatchTable:
         lock: AbstractContextManager[object],
     ) -> None:
         self.name = node.name
-        self.keys = tuple(KeySpec(k.name, k.kind, k.bits) for k in node.keys)  # type: ignore[arg-type]
-        self.actions = tuple(
-            ActionSpec(a.name, tuple(ParamSpec(name, bits) for name, bits in a.params)) for a in node.actions
-        )
+        self.keys = node.keys
+        self.actions = node.actions
         self.size = node.size
         self.is_const = node.entries_const
-        self.action_profile = node.profile
         self.has_direct_counter = node.with_counters
         self.has_direct_meter = node.direct_meter is not None
-        self.supports_idle_timeout = node.supports_timeout
-        self.default_is_const = node.default_const
         self._node = node
         self._profile = profile
         self._clock = clock
@@ -252,7 +244,7 @@ class MatchTable:
             raise PermissionDeniedError(f"The entries of table {self.name} are const: they are part of the program.")
 
     def _default_writable(self) -> None:
-        if self.default_is_const:
+        if self._node.default_const:
             raise PermissionDeniedError(f"The default action of table {self.name} is const: it is part of the program.")
 
     def _normalize(self, match: tuple[Match, ...]) -> tuple[Match, ...]:
@@ -310,17 +302,7 @@ class MatchTable:
 
     def _add(self, match: tuple[Match, ...], entry: TableEntry) -> None:
         self._next_handle += 1
-        stored = TableEntry(
-            match,
-            entry.target,
-            entry.priority,
-            None,
-            entry.meter,
-            entry.idle_timeout_ns,
-            0,
-            entry.is_const,
-            self._next_handle,
-        )
+        stored = replace(entry, match=match, counter=None, last_hit_ns=0, handle=self._next_handle)
         now = self._clock()
         counter = entry.counter or CounterValue()
         buckets = None if entry.meter is None else TokenBuckets(entry.meter, now)
@@ -329,17 +311,8 @@ class MatchTable:
 
     def _view(self, entry: TableEntry, state: list[Any] | None = None) -> TableEntry:
         state = self._states[entry.handle] if state is None else state
-        return TableEntry(
-            entry.match,
-            entry.target,
-            entry.priority,
-            CounterValue(state[0], state[1]) if self.has_direct_counter else None,
-            entry.meter,
-            entry.idle_timeout_ns,
-            state[2],
-            entry.is_const,
-            entry.handle,
-        )
+        counter = CounterValue(state[0], state[1]) if self.has_direct_counter else None
+        return replace(entry, counter=counter, last_hit_ns=state[2])
 
     def _key(self, match: tuple[Match, ...]) -> Any:
         return match[0].value if len(match) == 1 else tuple(m.value for m in match)

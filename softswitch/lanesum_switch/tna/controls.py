@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from lanesum_switch.api import UnsupportedProgramError
+from lanesum_switch.api import ParamSpec, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.body import Binding, Body, shown
@@ -193,7 +193,7 @@ class Control:
                 )
             leaf = Leaf(ir.Param(number), kind)
             scope[param.name] = leaf
-            params.append((param.control_name, leaf.bits))
+            params.append(ParamSpec(param.control_name, leaf.bits))
         body = _Statements(self, scope, action.control_name)
         if all(not param.direction for param in action.params):
             body.statements(action.body)

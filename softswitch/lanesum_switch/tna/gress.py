@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lanesum_fabric.tofino.chips import Chip
+from lanesum_switch.api import ParamSpec
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.storage import Place, Storage
@@ -39,7 +40,7 @@ class Gress:
     direct_meters: dict[str, str] = field(default_factory=dict)
 
     def new_action(
-        self, name: str, params: tuple[tuple[str, int], ...], body: tuple[ir.Primitive, ...], number: int | None = None
+        self, name: str, params: tuple[ParamSpec, ...], body: tuple[ir.Primitive, ...], number: int | None = None
     ) -> ir.Action:
         """Return a new action of the program with the next free number."""
         action = ir.Action(name, len(self.program.actions) if number is None else number, params, body)

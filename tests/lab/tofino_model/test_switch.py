@@ -13,14 +13,14 @@ import pytest
 from lanesum_lab.tofino_model.chips import TOFINO_1
 from lanesum_lab.tofino_model.harness import TofinoModelError
 from lanesum_lab.tofino_model.switch import ModelSwitch, _model_table
-from lanesum_switch.api import CounterValue, KeySpec, Match
+from lanesum_switch.api import CounterValue, Match
 from lanesum_switch.runtime.tables import MatchTable
 
 _NAME = "Ingress.queries"
 
 
 def test_table_with_range_keys_is_refused() -> None:
-    keys = (KeySpec("op", "exact", 8), KeySpec("value", "range", 16))
+    keys = tuple(SimpleNamespace(name=kind, kind=kind, bits=8) for kind in ("exact", "range"))
     table = cast(MatchTable, SimpleNamespace(name=_NAME, keys=keys))
     with pytest.raises(TofinoModelError, match="has keys that this package does not write: exact, range"):
         _model_table({}, table)

@@ -86,7 +86,7 @@ def program_with_job(path: Path, vectorize: bool, role: Role = NO_ROLE) -> Embed
 def test_vectorizer_does_not_change_lanesum_program(seed: int, role: Role) -> None:
     path = BUILD / "bmv2-w32.json"
     plain, vector = program_with_job(path, False, role), program_with_job(path, True, role)
-    assert plain.program is not None
+    (program,) = plain.programs
     rng = random.Random(seed)
     sent = 0
     for _ in range(300):
@@ -97,7 +97,7 @@ def test_vectorizer_does_not_change_lanesum_program(seed: int, role: Role) -> No
     assert sent > 0
     assert plain.counts == vector.counts
     assert plain.counts.program_errors == 0
-    for name in plain.program.registers:
+    for name in program.registers:
         cells = [(plain.read_register(name, i), vector.read_register(name, i)) for i in range(2 * SLOTS)]
         assert all(a == b for a, b in cells), name
 

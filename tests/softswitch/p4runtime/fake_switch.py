@@ -15,20 +15,17 @@ from typing import Any
 
 from lanesum_switch.api import (
     ActionCall,
-    ActionSpec,
     AlreadyExistsError,
     CloneSession,
     CounterValue,
     CpuListener,
     DigestListener,
     InvalidArgumentError,
-    KeySpec,
     Match,
     MemberRef,
     MeterRates,
     NotFoundError,
     PacketOut,
-    ParamSpec,
     PermissionDeniedError,
     Replica,
     TableEntry,
@@ -42,16 +39,13 @@ Key = tuple[tuple[Match, ...], int]
 
 
 class FakeTable:
-    def __init__(self, document: dict[str, Any], actions: dict[int, str], specs: dict[str, ActionSpec]) -> None:
+    def __init__(self, document: dict[str, Any], actions: dict[int, str], specs: dict[str, ir.Action]) -> None:
         self.name: str = document["name"]
-        self.keys: Any = tuple(KeySpec(key["name"], key["match_type"], 0) for key in document["key"])
         self.actions: Any = tuple(specs[name] for name in document["actions"])
         self.is_const = "entries" in document
         self.size: int = document.get("max_size", 1024)
-        self.action_profile = document.get("action_profile")
         self.has_direct_counter = bool(document.get("with_counters"))
         self.has_direct_meter = bool(document.get("direct_meters"))
-        self.supports_idle_timeout = bool(document.get("support_timeout"))
         self._entries: dict[Key, TableEntry] = {}
         default = document.get("default_entry")
         target: Target = MemberRef(0)
@@ -224,10 +218,7 @@ class FakeSwitch:
         self._clear()
         self.programs = self.read(bmv2_json)
         actions = {a["id"]: a["name"] for a in document["actions"]}
-        specs = {
-            a["name"]: ActionSpec(a["name"], tuple(ParamSpec(p["name"], p["bitwidth"]) for p in a["runtime_data"]))
-            for a in document["actions"]
-        }
+        specs = {a.name: a for program in self.programs for a in program.actions.values()}
         for pipeline in document["pipelines"]:
             for table in pipeline["tables"]:
                 self.tables[table["name"]] = FakeTable(table, actions, specs)

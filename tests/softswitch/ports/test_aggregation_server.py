@@ -11,7 +11,7 @@ import pytest
 from lanesum._internal.udp_socket import open_udp_socket
 from lanesum.errors import ConfigurationError
 from lanesum_switch.frames import UdpFrame, ipv4_int, ipv4_text
-from lanesum_switch.ports.aggregation_server import ServerPort, ServerPortConfig
+from lanesum_switch.ports.aggregation_server import ServerPort
 from tests.free_ports import free_address
 from tests.softswitch.ports.links import wait_frames
 
@@ -21,7 +21,7 @@ def test_server_receives_from_each_workers_address() -> None:
     server, backend = ("127.0.0.4", 19541), free_address("127.0.0.4")
     workers = tuple(free_address(host) for host in ("127.0.0.5", "127.0.0.6"))
     own = [open_udp_socket(worker, peer=server, shared=True) for worker in workers]
-    port = ServerPort(ServerPortConfig((server,), (backend,), b"\6" * 6, b"\4" * 6, workers, checksums=True))
+    port = ServerPort((server,), (backend,), b"\6" * 6, b"\4" * 6, workers, checksums=True)
     real = open_udp_socket(backend)
     real.setblocking(True)
     real.settimeout(120)
@@ -72,14 +72,14 @@ def test_exclusive_worker_address_raises_configuration_error() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(worker)
         with pytest.raises(ConfigurationError, match=f"from the worker's address {worker[0]}:{worker[1]}"):
-            ServerPort(ServerPortConfig((("127.0.0.1", 1),), (("127.0.0.1", 2),), b"\6" * 6, b"\4" * 6, (worker,)))
+            ServerPort((("127.0.0.1", 1),), (("127.0.0.1", 2),), b"\6" * 6, b"\4" * 6, (worker,))
 
 
 def test_port_for_several_servers_delivers_by_address() -> None:
     servers, worker = (("127.0.0.17", 19541), ("127.0.0.18", 19541)), free_address("127.0.0.19")
     reals = [open_udp_socket((server[0], 0)) for server in servers]
     backends = tuple(real.getsockname() for real in reals)
-    port = ServerPort(ServerPortConfig(servers, backends, b"\6" * 6, b"\4" * 6, (worker,)))
+    port = ServerPort(servers, backends, b"\6" * 6, b"\4" * 6, (worker,))
     for number, server in enumerate(servers):
         source_ip, server_ip = ipv4_int(worker[0]), ipv4_int(server[0])
         frame = UdpFrame(b"\4" * 6, b"\6" * 6, source_ip, server_ip, worker[1], server[1], b"to %d" % number)

@@ -11,7 +11,6 @@ import pytest
 
 from lanesum_switch.api import (
     ActionCall,
-    ActionSpec,
     AlreadyExistsError,
     GroupRef,
     InvalidArgumentError,
@@ -23,6 +22,7 @@ from lanesum_switch.api import (
     TableEntry,
     TableFullError,
 )
+from lanesum_switch.bmv2 import ir
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 from lanesum_switch.runtime.tables import MatchTable
@@ -33,7 +33,7 @@ SEND = ActionCall("send", (1,))
 
 
 def profile_of(*, with_selector: bool) -> ActionProfileMembers:
-    action = ActionSpec("send", (ParamSpec("port", 9),))
+    action = ir.Action("send", 0, (ParamSpec("port", 9),), ())
     return ActionProfileMembers("P", 2, with_selector, (action,), contextlib.nullcontext())
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lanesum_switch.api import ParamSpec
 from lanesum_switch.bmv2.ir.expressions import VALID, Const, Expr, FieldRef
 
 
@@ -89,11 +90,11 @@ class Primitive:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action (``actions``); ``params`` are name and bits of its run-time parameters."""
+    """An action (``actions``)."""
 
     name: str
     id: int
-    params: tuple[tuple[str, int], ...]
+    params: tuple[ParamSpec, ...]
     body: tuple[Primitive, ...]
 
 
