@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import signal
 import socket
 from collections.abc import Callable
 
 import typer
 
 from lanesum import logs
-from lanesum.cli.signals import READY, limit_heaps, raise_file_limit, serve_until_signal
+from lanesum.cli.signals import READY, limit_heaps, raise_file_limit, serve_until_signal, wait_for_signal
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
 from lanesum.rpc.grpc_server import cannot_listen
@@ -79,7 +78,7 @@ def run(options: ControllerOptions) -> None:
             )
             stack.enter_context(endpoint)
         service = None
-        wait: Callable[[], object] = signal.pause
+        wait: Callable[[], object] = wait_for_signal
         if not isinstance(place, PostgresqlUrl):
             store = stack.enter_context(Store(place))
         else:

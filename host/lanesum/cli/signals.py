@@ -7,7 +7,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import resource
+import select
 import signal
+import socket
 from collections.abc import Callable
 
 _MAX_FILES = 1 << 16
@@ -32,7 +34,23 @@ def limit_heaps() -> None:
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _MAX_HEAPS)
 
 
-def serve_until_signal(what: str, wait: Callable[[], object] = signal.pause) -> None:
+def wait_for_signal() -> None:
+    """Wait until a signal with a handler arrives, in the main thread.
+
+    ``signal.pause`` misses a signal that another thread receives, or that arrives just before the call: a service that
+    was stopped right after its start ran on for ever. The descriptor of ``set_wakeup_fd`` remembers it.
+    """
+    arrivals, arrived = socket.socketpair()
+    with arrivals, arrived:
+        arrived.setblocking(False)
+        before = signal.set_wakeup_fd(arrived.fileno())
+        try:
+            select.select([arrivals], [], [])
+        finally:
+            signal.set_wakeup_fd(before)
+
+
+def serve_until_signal(what: str, wait: Callable[[], object] = wait_for_signal) -> None:
     """Print that this process serves now, as ``what`` and where; ``wait`` until SIGINT or SIGTERM raises an exception.
 
     A reader of standard output that has ended, and a full disk, are no errors.

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from lanesum.cli.signals import wait_for_signal
 from lanesum.errors import LanesumError
 from lanesum_fabric.topology import load
 from lanesum_switch.api import PacketOut
@@ -89,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with relay(open_links(arguments(argv))):
             while True:
-                signal.pause()
+                wait_for_signal()
     except LanesumError as error:
         print(error, file=sys.stderr, flush=True)
         return error.exit_code

@@ -44,6 +44,31 @@ def test_service_names_itself_on_standard_output(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == f"{READY} a test\n"
 
 
+TERMINATED_ELSEWHERE = """
+import signal, sys, threading, time
+from lanesum.cli.signals import serve_until_signal
+
+def terminate(*_):
+    raise SystemExit(7)
+
+def send():
+    with open(f"/proc/self/task/{threading.main_thread().native_id}/stat") as state:
+        while state.read().rsplit(")", 1)[1].split()[0] != "S":  # until the main thread waits
+            state.seek(0)
+            time.sleep(0.01)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+signal.signal(signal.SIGTERM, terminate)
+threading.Thread(target=send, daemon=True).start()
+serve_until_signal("a test")
+"""
+
+
+def test_signal_that_another_thread_receives_ends_service() -> None:
+    done = subprocess.run([sys.executable, "-c", TERMINATED_ELSEWHERE], timeout=60, capture_output=True, check=False)
+    assert done.returncode == 7
+
+
 ALLOCATE = """
 import ctypes, sys, threading
 from lanesum.cli.signals import limit_heaps
