@@ -13,7 +13,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, Protocol, TypeAlias
 
 from lanesum.server import ServerJob
@@ -40,6 +40,7 @@ from lanesum_fabric.topology.spines import DRAINED, LOST
 
 _POLL_S = 0.05  # while switches are connected
 _CLOSE_S = 2.0
+_PATIENCE = 3  # see ``Reconciler.connect``
 
 #: Drains by switch and number of the job; None for all jobs.
 Drains: TypeAlias = Mapping[tuple[str, int | None], Drain]
@@ -122,23 +123,27 @@ class Reconciler:
         """Connect switches and servers, beside each other. Raises NotPrimaryError, PipelineError.
 
         A switch that still has the controller before as its primary is connected later; so is one that has not answered
-        within ``start_s`` seconds.
+        within ``start_s`` seconds. Once more than half of them are connected, a third of ``start_s`` is enough, or
+        three times what the slowest of these took.
         """
         checks = begin({name: functools.partial(self.check_server, name) for name in self.servers})
         self._connecting = begin(
             {name: functools.partial(handle.connect, timeout_s) for name, handle in self._switches.items()}
         )
-        deadline = time.monotonic() + start_s
+        began, waits_s = time.monotonic(), start_s
         unfinished = set(self._connecting)
-        while unfinished and (time.monotonic() < deadline or self._have_answered(unfinished)):
-            wait([self._connecting[name] for name in unfinished], _POLL_S)
-            unfinished = {name for name in unfinished if not self._connecting[name].done()}
-        for name, handle in self._switches.items():
-            if name in unfinished:
-                handle.is_silent(start_s)
-            else:
-                self._settle_first(handle, self._connecting.pop(name))
-        for future in wait(checks.values(), min(threading.TIMEOUT_MAX, max(0.0, deadline - time.monotonic()))).done:
+        while unfinished and (time.monotonic() < began + waits_s or self._have_answered(unfinished)):
+            wait([self._connecting[name] for name in unfinished], _POLL_S, FIRST_COMPLETED)
+            answered = [name for name in self._switches if name in unfinished and self._connecting[name].done()]
+            if answered and 2 * len(unfinished.difference(answered)) < len(self._switches):
+                waits_s = min(start_s, max(start_s / _PATIENCE, _PATIENCE * (time.monotonic() - began)))
+            unfinished.difference_update(answered)
+            for name in answered:
+                self._settle_first(self._switches[name], self._connecting.pop(name))
+        for name in unfinished:
+            self._switches[name].is_silent(time.monotonic() - began)
+        due = max(0.0, began + start_s - time.monotonic())
+        for future in wait(checks.values(), min(threading.TIMEOUT_MAX, due)).done:
             future.result()
 
     def _have_answered(self, switches: Iterable[str]) -> bool:

@@ -146,7 +146,7 @@ class SwitchHandle:
 
     def is_silent(self, waited_s: float) -> None:
         """Note a switch that has not answered at the start of the controller."""
-        self.down = f"it has not answered within {waited_s:g} s"
+        self.down = f"it has not answered within {waited_s:.1f} s"
         self._events.add(self.name, f"not there yet: {self.down}")
 
     def connect(self, timeout_s: float) -> list[str] | None:
