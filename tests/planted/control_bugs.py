@@ -363,7 +363,7 @@ ACCESS = (
         "host/lanesum/_internal/output_file.py",
         ("others may read a private file", "mode = 0o600 if private", "mode = 0o644 if private"),
         ("an output that was not completed stays", "if not self._committed:", "if False:"),
-        ("others may enter a private folder", "path.mkdir(mode=0o700,", "path.mkdir(mode=0o755,"),
+        ("others may enter a private folder", "mode=0o700 if private", "mode=0o755 if private"),
     ),
 )
 

@@ -18,7 +18,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from lanesum._internal.output_file import write_file
+from lanesum._internal.output_file import check_writable, write_file
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS
 from lanesum.rpc import controller as rpc
@@ -321,6 +321,7 @@ def trace(
     ] = False,
 ) -> None:
     """Record where the workers of a running job spend their time, as a timeline for Perfetto."""
+    check_writable(out)
     alive = _call(controller, rpc.TRACE, {"job": name, "seconds": seconds})["workers"]
     time.sleep(seconds)
     limit = time.monotonic() + traces.REPORT_S

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from lanesum._internal.output_file import make_private_folder, write_file
+from lanesum._internal.output_file import make_folder, write_file
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import CallerRole
 from lanesum.rpc.tls import AUTHORITY, CERTIFICATE, KEY, check_key_mode, identity_uri
@@ -92,8 +92,8 @@ class Authority:
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .sign(key, hashes.SHA256())
         )
-        make_private_folder(folder)
-        make_private_folder(own)
+        make_folder(folder, private=True)
+        make_folder(own, private=True)
         write_file(own / "ca.key", _key_text(key), private=True)
         write_file(own / AUTHORITY, certificate.public_bytes(serialization.Encoding.PEM), private=True)
         return cls(folder)
@@ -139,7 +139,7 @@ class Authority:
             .sign(self._key, hashes.SHA256())
         )
         folder = self._folder / name
-        make_private_folder(folder)
+        make_folder(folder, private=True)
         write_file(folder / AUTHORITY, self._text, private=True)
         write_file(folder / KEY, _key_text(key), private=True)
         write_file(folder / CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM), private=True)

@@ -136,10 +136,18 @@ def open_private(path: Path) -> int:
     return opened
 
 
-def make_private_folder(path: Path) -> None:
-    """Create a folder that only its owner may enter, unless it exists. Raises ConfigurationError."""
+def check_writable(path: Path) -> None:
+    """Raise ConfigurationError if no file can be written at ``path``: before work whose result goes there."""
+    OutputFile(path).close()
+
+
+def make_folder(path: Path, *, private: bool = False) -> None:
+    """Create a folder, with those above it, unless it exists; only the owner may enter a private one.
+
+    Raises ConfigurationError.
+    """
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700 if private else 0o777, parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(
             f"Cannot create the folder {path}: {error.strerror}.", "Give another folder."

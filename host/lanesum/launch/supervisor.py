@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanesum._internal.closing import Closing
+from lanesum._internal.output_file import make_folder
 from lanesum.cli.signals import READY
 from lanesum.errors import LanesumError
 from lanesum.launch import child as guarded
@@ -64,7 +65,7 @@ class Supervisor(Closing):
     def __init__(self, log_folder: Path) -> None:
         self._log_folder = log_folder
         self.children: list[Child] = []
-        log_folder.mkdir(parents=True, exist_ok=True)
+        make_folder(log_folder)
 
     def start(
         self,

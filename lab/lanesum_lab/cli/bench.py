@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column, Table
 
+from lanesum._internal.output_file import check_writable
 from lanesum_control.cli.console import console
 from lanesum_fabric.cli.typer_main import typer_main
 from lanesum_lab.bench.registry import Benchmark, BenchmarkOption, benchmarks
@@ -29,6 +30,8 @@ def command(benchmark: Benchmark) -> Callable[..., None]:
 
     def run(*, quick: bool = False, as_json: bool = False, picture: Path | None = None, **given: Any) -> None:
         settings = benchmark.settings(given, quick=quick)
+        if picture is not None:
+            check_writable(picture)
         result = {"command": benchmark.command(given, quick=quick), **benchmark.run(settings)}
         _show(benchmark, result, as_json)
         if picture is not None and benchmark.picture is not None:

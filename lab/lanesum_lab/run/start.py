@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from lanesum import environment
-from lanesum._internal.output_file import write_file
+from lanesum._internal.output_file import make_folder, write_file
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.mininet_net import mininet_network
@@ -33,7 +33,7 @@ def start(plan: RunPlan) -> Report:
     """
     for name in (environment.TLS, environment.TOKEN_FILE):  # the parts of a run are its own
         os.environ.pop(name, None)
-    plan.out.mkdir(parents=True, exist_ok=True)
+    make_folder(plan.out)
     if plan.topology_source == str(plan.out / TOPOLOGY):
         write_file(plan.out / TOPOLOGY, plan.topology.to_yaml())
     for name in _STALE:  # no report of an earlier run after a failed one

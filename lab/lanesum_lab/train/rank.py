@@ -20,7 +20,7 @@ from typing import Any
 import torch.distributed as dist
 
 import lanesum.torch
-from lanesum._internal.output_file import write_file
+from lanesum._internal.output_file import make_folder, write_file
 from lanesum.errors import ConfigurationError
 from lanesum.joining import take_ticket
 from lanesum.session import RoundObserver, Session
@@ -77,7 +77,7 @@ def run_rank(options: argparse.Namespace) -> int:
         raise ConfigurationError(f"--checkpoint-every {options.checkpoint_every} is not positive: pass at least 1.")
     task = job.load(options.limit)
     settings = _settings(options, job, task, workers)
-    options.out.mkdir(parents=True, exist_ok=True)
+    make_folder(options.out)
     if options.compare:
         return compare(options, task, settings, lambda observer: _state(options, workers, settings.steps, observer))
     identity = {"job": job.name, "by": options.by, "workers": workers, **dataclasses.asdict(settings)}

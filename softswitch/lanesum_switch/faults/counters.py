@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from lanesum.errors import ConfigurationError
 from lanesum_switch.faults.plan import DOWN, UP, Direction, FaultPlan
 
 _WORD_BYTES = 8
@@ -51,7 +52,12 @@ class FaultCounters:
         if path is None:
             self._words = memoryview(bytearray(size)).cast("Q")
             return
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise ConfigurationError(
+                f"Cannot keep the fault counters in {path}: {error.strerror}.", "Give another folder."
+            ) from error
         try:
             os.ftruncate(descriptor, size)  # existing counters stay, new ones are 0
             self._mapped = mmap.mmap(descriptor, size)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lanesum._internal.output_file import make_folder
 from lanesum_switch.faults.counters import FaultCounters, RuleCounts
 from lanesum_switch.faults.injector import FaultInjector
 from lanesum_switch.faults.memory import DeviceWithRegisters, FaultyMemory
@@ -35,7 +36,7 @@ class LinkFaults:
     def _counters(self, name: str) -> FaultCounters:
         path = None
         if self.counts is not None:
-            self.counts.mkdir(parents=True, exist_ok=True)
+            make_folder(self.counts)
             path = self._path(name)
         return FaultCounters(self.plan, path)
 

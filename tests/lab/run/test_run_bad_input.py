@@ -108,6 +108,13 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
             ("Port 7 is no recirculation port of Tofino 1", "68, 196, 324, 452"),
         ),
         (("controller", "--switch", "nonsense"), ("is no address of a switch",)),
+        (("run", "--out", "/dev/null/run"), ("Cannot create the folder /dev/null/run: Not a directory",)),
+        (
+            ("switch", "--loopback", "--faults", "lossy", "--fault-counts", "/dev/null/counts"),
+            ("Cannot create the folder /dev/null/counts: Not a directory",),
+        ),
+        (("bench", "codec", "--picture", "/dev/null/codec.png"), ("Cannot write /dev/null/codec.png",)),
+        (("job", "trace", "a", "--out", "/dev/null/trace.json"), ("Cannot write /dev/null/trace.json",)),
         (("controller", "--switch", "127.0.0.1:\u00b2"), ("is no address of a switch",)),
         (("job", "list", "--controller", "127.0.0.1:1"), ("No controller answers at 127.0.0.1:1",)),
         (("bench", "switch", "--ops", "MUL"), ("There is no lane operation MUL", "ADD32")),

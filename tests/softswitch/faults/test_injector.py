@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import OPENING, Kind
 from lanesum_switch.faults import FaultCounters, FaultInjector, FaultPlan
@@ -35,6 +36,11 @@ def arrivals(one: FaultInjector, count: int = 200, direction: str = "up") -> lis
 
 def test_injector_without_rules_passes_every_packet() -> None:
     assert injector().apply("up", b"anything", 3.5) == [(3.5, b"anything")]
+
+
+def test_counters_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=f"Cannot keep the fault counters in {tmp_path}: Is a directory"):
+        FaultCounters(plan(), tmp_path)
 
 
 def test_packet_behind_a_delayed_one_waits_for_it() -> None:
