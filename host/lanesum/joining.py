@@ -123,7 +123,7 @@ def _take(
         "protocol": VERSION,
     }
     reply = rpc.call(controller, rpc.JOIN, message, timeout_s, connect_s=rpc.CONNECT_S)
-    ticket = dataclasses.replace(JobTicket.from_json(reply["ticket"]), controller=controller)
+    ticket = dataclasses.replace(JobTicket.from_json(reply["ticket"]), controller=controller, name=job)
     if (folder := RunFolder.of_environment()) is not None:
         folder.write_stats(ticket.worker, {}, ticket.job)
     return ticket
@@ -194,7 +194,7 @@ def wait_for_others(
         state = answer["state"]
         if state == "mismatch":
             raise DescriptionMismatchError(
-                f"The workers of job {ticket.job} differ: {_differences(answer['descriptions'])}.",
+                f"The workers of job {ticket.label} differ: {_differences(answer['descriptions'])}.",
                 "Give all workers the same codec, parameters and versions, and join again.",
             )
         if state == "ready":
@@ -204,7 +204,7 @@ def wait_for_others(
             raise over[0]
         if time.monotonic() > deadline:
             raise NotReadyError(
-                f"Workers at {', '.join(answer['for'])} have not joined job {ticket.job} within {timeout_s:g} s.",
+                f"Workers at {', '.join(answer['for'])} have not joined job {ticket.label} within {timeout_s:g} s.",
                 "Check their logs.",
             )
         time.sleep(pause_s)

@@ -93,7 +93,7 @@ def ending(ticket: JobTicket, answer: dict[str, Any]) -> tuple[LanesumError, flo
     """Return the error for a job that cannot go on, by the controller's ``answer``, and the patience; else None."""
     if answer.get("state") in rpc.OVER:
         why = rpc.one_line(answer.get("why") or "the job has begun a new incarnation, or was removed")
-        what = f"The ticket of worker {ticket.worker} of job {ticket.job} is void: {why}."
+        what = f"The ticket of worker {ticket.worker} of job {ticket.label} is void: {why}."
         if answer.get("altered") is True:
             how = (
                 "Continue from a checkpoint before that time. Let no other client write to switches (docs/security.md)."

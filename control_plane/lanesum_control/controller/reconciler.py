@@ -474,8 +474,7 @@ class Reconciler:
         assignments = self.plan.placements[job.number].assignments
         ascending = tuple(one.switch for one in assignments if Role.ASCEND in one.role)
         if by_server:
-            ip, port = job.incarnation.servers[slot % len(job.incarnation.servers)]
-            return (f"server {ip}:{port}", *ascending)
+            return (self.servers[slot % len(job.incarnation.servers)], *ascending)
         completing = [one.switch for one in assignments[-1:] if Role.ASCEND not in one.role]
         return (*completing, *ascending)
 

@@ -62,7 +62,7 @@ class AppendedLengths:
         sizes = {self.size % _WORD_RANGE, *found} - marks
         if len(sizes) > 1:
             raise MismatchError(
-                f"Job {ticket.job}: the workers reduce vectors of {min(sizes):,} to {max(sizes):,} values; worker "
+                f"Job {ticket.label}: the workers reduce vectors of {min(sizes):,} to {max(sizes):,} values; worker "
                 f"{ticket.worker} itself has {self.size:,}.",
                 "All workers must reduce arrays of the same size, in the same order.",
                 None,
@@ -71,7 +71,7 @@ class AppendedLengths:
             )
         self._check_descriptions(ticket, op, words[self.num_lengths :])
         if marks:
-            raise UnencodableError(f"Job {ticket.job}: a vector of worker {_MARK - max(marks)} is not finite.")
+            raise UnencodableError(f"Job {ticket.label}: a vector of worker {_MARK - max(marks)} is not finite.")
 
     def _check_descriptions(self, ticket: JobTicket, op: LaneOp, words: NDArray[np.uint32]) -> None:
         """Check the checksums. Raises MismatchError if two workers have different descriptions."""
@@ -80,7 +80,7 @@ class AppendedLengths:
         if len({_checksum(self.description), *_values(op, words)} - {0}) > 1:
             size = RoundSize(op, self.size)
             raise MismatchError(
-                f"Job {ticket.job}: the workers reduce different tensors of {self.size:,} values; worker "
+                f"Job {ticket.label}: the workers reduce different tensors of {self.size:,} values; worker "
                 f"{ticket.worker} itself has {self.description or 'no description'}.",
                 "All workers must reduce tensors of the same shape and data type, with the same operation, in the "
                 "same order.",

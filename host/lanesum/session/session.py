@@ -106,7 +106,7 @@ class Session(Closing):
             )
         if codec.traits.needs_all_workers and ticket.quorum not in (0, ticket.workers):
             raise ConfigurationError(
-                f"Codec {codec.name} needs every worker in every sum, but a result of job {ticket.job} needs only "
+                f"Codec {codec.name} needs every worker in every sum, but a result of job {ticket.label} needs only "
                 f"{ticket.quorum} of {ticket.workers}.",
                 "Use fixed or thc in jobs with a quorum.",
             )
@@ -115,7 +115,7 @@ class Session(Closing):
             # The switch would add other numbers than the codec sent, and the sum would not show it.
             held = "no code table" if ticket.code_table is None else f"table {list(ticket.code_table)}"
             raise ConfigurationError(
-                f"Codec {codec.name} sums by table {list(table)}, but job {ticket.job} was admitted with {held}.",
+                f"Codec {codec.name} sums by table {list(table)}, but job {ticket.label} was admitted with {held}.",
                 "Admit the job for the codec that its workers use. Or pass the codec's name instead of an object: "
                 "thc then works without a table.",
             )

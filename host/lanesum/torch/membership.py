@@ -111,7 +111,7 @@ def _check_group(ticket: JobTicket, group: dist.ProcessGroup | None) -> None:
     size, rank = dist.get_world_size(group), dist.get_rank(group)
     if (size, rank) != (ticket.workers, ticket.worker):
         raise ConfigurationError(
-            f"Rank {rank} of a process group of {size} has joined job {ticket.job} as worker {ticket.worker} of "
+            f"Rank {rank} of a process group of {size} has joined job {ticket.label} as worker {ticket.worker} of "
             f"{ticket.workers}.",
             "Start as many ranks as the job has workers, or admit the job for as many workers as there are ranks; rank "
             "n is worker n unless worker is given.",

@@ -111,7 +111,7 @@ class State(Closing):
             atexit.register(lambda kept: None if (state := kept()) is None else state._write_stats(), weakref.ref(self))
         self._num_steps = self._num_calls = 0
         # Also at the end of a process that does not close the state.
-        self._warn_unused = weakref.finalize(self, warn_unused, session.ticket.worker, session.ticket.job)
+        self._warn_unused = weakref.finalize(self, warn_unused, session.ticket.worker, session.ticket.label)
         if host is not None and not host.leads:
             self._warn_unused.detach()  # its leader warns
 

@@ -83,10 +83,10 @@ class HookStats:
         }
 
 
-def warn_unused(worker: int, job: int) -> None:
+def warn_unused(worker: int, job: str) -> None:
     """Log that a state has averaged nothing, and the reasons that this may have."""
     logger.warning(
-        "Worker %d of job %d ends after 0 buckets: no gradient went through lanesum. Either backward() was never "
+        "Worker %d of job %s ends after 0 buckets: no gradient went through lanesum. Either backward() was never "
         "called, or only under no_sync(), or the hook is not registered at the wrapper that runs. PyTorch Lightning "
         "ignores ddp_comm_hook on CPU: register the hook in a callback.",
         worker,

@@ -140,7 +140,7 @@ def round_number(ticket: JobTicket, epoch: int) -> int:
 def used_ticket_error(ticket: JobTicket) -> UsedTicketError:
     """Return the error of a worker whose ticket was used before."""
     return UsedTicketError(
-        f"The ticket of worker {ticket.worker} of job {ticket.job} was used already: a ticket is valid for one "
+        f"The ticket of worker {ticket.worker} of job {ticket.label} was used already: a ticket is valid for one "
         "session, and after a restart all workers need new ones.",
         "Join the job again (lanesum.join, or lanesum job ticket). Without a controller, make tickets with a new "
         "tag for all workers, and admit the job with them.",
@@ -151,8 +151,8 @@ def certification_error(ticket: JobTicket, header: Header) -> CertificationError
     """Return the error of a result, given by its header, that fails its check again and again."""
     server = "{}:{}".format(*ticket.servers[header.slot % len(ticket.servers)])
     return CertificationError(
-        f"Job {ticket.job}, round {round_number(ticket, header.epoch)}: results of slot {header.slot} from the server "
-        f"{server} fail their check at worker {ticket.worker}.",
+        f"Job {ticket.label}, round {round_number(ticket, header.epoch)}: results of slot {header.slot} from the "
+        f"server {server} fail their check at worker {ticket.worker}.",
         "Check the memory and the network card of this host and of the server's host. Tickets of all workers must be "
         "of one admission.",
         header,
@@ -162,8 +162,8 @@ def certification_error(ticket: JobTicket, header: Header) -> CertificationError
 def gone_error(ticket: JobTicket, header: Header) -> ResultGoneError:
     """Return the error that a pending answer with GONE means for the ticket's worker."""
     return ResultGoneError(
-        f"Job {ticket.job}, round {round_number(ticket, header.epoch)}: worker {ticket.worker} is too late; the quorum "
-        "continued without it, and the server has evicted the result.",
+        f"Job {ticket.label}, round {round_number(ticket, header.epoch)}: worker {ticket.worker} is too late; the "
+        "quorum continued without it, and the server has evicted the result.",
         "Join the job again, with the state of an up-to-date worker.",
     )
 
@@ -179,7 +179,7 @@ def mismatch_error(ticket: JobTicket, header: Header, own: RoundSize | None) -> 
     mine = f"; worker {ticket.worker} itself has {own}" if own is not None else ""
     number = round_number(ticket, header.epoch)
     return MismatchError(
-        f"Job {ticket.job}, round {number}: {who} brought {brought}, others {expected}{mine}.",
+        f"Job {ticket.label}, round {number}: {who} brought {brought}, others {expected}{mine}.",
         "All workers must reduce tensors of the same sizes, with the same codec, in the same order.",
         worker,
         brought,
@@ -211,7 +211,7 @@ def timeout_error(
         obstacle: reason why this host cannot send packets; empty if it can.
     """
     round_ = "opening of the session" if epoch is None else f"round {round_number(ticket, epoch)}"
-    what = f"Job {ticket.job}, {round_}: no progress for {deadline_s:g} s at worker {ticket.worker}"
+    what = f"Job {ticket.label}, {round_}: no progress for {deadline_s:g} s at worker {ticket.worker}"
     path_check = (
         f"it has to carry packets of {packet_bytes(ticket):,} bytes (lanesum doctor --controller). "
         "A job that is admitted again gets smaller ones."

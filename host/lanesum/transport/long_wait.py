@@ -76,9 +76,9 @@ def _log(rounds: Sequence[AnyRoundState], ticket: JobTicket) -> None:
     else:
         whom = f"{ticket.server_names}, which did not answer at all"
     logger.warning(
-        "Worker %d of job %d has waited %g s in round %d for %s.",
+        "Worker %d of job %s has waited %g s in round %d for %s.",
         ticket.worker,
-        ticket.job,
+        ticket.label,
         LOG_WAIT_S,
         round_number(ticket, state.epoch),
         whom,

@@ -113,7 +113,7 @@ def _check_mtu(ticket: JobTicket, server: Address) -> None:
     if packet > mtu:
         words = ticket.accumulator_words - -(-(packet - mtu) // WORD_BYTES)
         raise ConfigurationError(
-            f"Job {ticket.job} has packets of {packet:,} bytes, and the path MTU from worker {ticket.worker} to "
+            f"Job {ticket.label} has packets of {packet:,} bytes, and the path MTU from worker {ticket.worker} to "
             f"{server[0]} is {mtu:,} bytes: the packets would be fragmented.",
             "Raise the MTU of every device on the path, or give the job smaller packets: lanesum job admit --words "
             f"{words // 8 * 8}.",
@@ -133,7 +133,7 @@ def _held_packets(sock: socket.socket, option: int, setting: str, ticket: JobTic
     held = granted // _packet_bytes(ticket)
     if held < (1 if window is None else packets):
         raise ConfigurationError(
-            f"Worker {ticket.worker} of job {ticket.job}: {packets:,} packets of "
+            f"Worker {ticket.worker} of job {ticket.label}: {packets:,} packets of "
             f"{result_bytes(ticket):,} bytes need a socket buffer of {needed:,} bytes, and the kernel grants "
             f"{granted:,} bytes.",
             f"Run `sysctl -w {setting}={request}` as root, or choose a smaller window or smaller accumulator_words.",

@@ -25,7 +25,7 @@ from lanesum.protocol.spec import (
 )
 
 MAX_SERVERS = 256  # every worker has a socket for each
-_LATER_FIELDS = ("joined_packets", "certified")  # of tickets, without effect where they are missing
+_LATER_FIELDS = {"joined_packets": False, "certified": False, "name": ""}  # and their values where they are missing
 
 
 def name_racks(places: Iterable[tuple[int, int, int]]) -> bool:
@@ -87,6 +87,7 @@ class JobTicket:
         controller: ``host:port`` of the controller through which a session keeps the job alive; empty for none.
         joined_packets: no software switch is on the path of the job's packets, so the kernel may take many as one.
         certified: packets have check words, and a result that fails its check is not used. All workers of a job agree.
+        name: name by which the worker joined the job, for messages; empty where the ticket came without one.
     """
 
     job: int
@@ -107,6 +108,7 @@ class JobTicket:
     controller: str = ""
     joined_packets: bool = False
     certified: bool = False
+    name: str = ""
 
     def __post_init__(self) -> None:
         limits = {
@@ -152,6 +154,11 @@ class JobTicket:
     def server(self) -> Address:
         """The first server, for jobs with one."""
         return self.servers[0]
+
+    @property
+    def label(self) -> str:
+        """Name of the job in quotes, or its number without one, for messages."""
+        return repr(self.name) if self.name else str(self.job)
 
     @property
     def server_names(self) -> str:
@@ -201,9 +208,9 @@ class JobTicket:
             fields["places"] = tuple((rack, bit) for rack, bit in fields["places"])
             if not isinstance(fields["codec"], str | None) or not isinstance(fields["controller"], str):
                 raise TypeError("codec or controller is no text")
-            for name in _LATER_FIELDS:
-                if not isinstance(fields.get(name, False), bool):
-                    raise TypeError(f"{name} is neither true nor false")
+            for name, default in _LATER_FIELDS.items():
+                if not isinstance(fields.get(name, default), type(default)):
+                    raise TypeError(f"{name} is no {type(default).__name__}")
             return cls(**fields)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ConfigurationError(

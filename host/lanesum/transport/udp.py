@@ -302,7 +302,7 @@ class UdpTransport:
     def _check_round(self, op: LaneOp, words: NDArray[np.uint32], shards: int = 1) -> None:
         if op not in self.ticket.ops:
             allowed = ", ".join(one.name for one in self.ticket.ops)
-            raise TransportError(f"Job {self.ticket.job} was not admitted for {op.name}; it has {allowed}.")
+            raise TransportError(f"Job {self.ticket.label} was not admitted for {op.name}; it has {allowed}.")
         if words.size % (shards * op.shape.uplink_words_per_group):
             group, each = op.shape.uplink_words_per_group, f" in each of {shards} equal shards" if shards > 1 else ""
             raise TransportError(f"{words.size} words are not whole groups of {group}{each}, as {op.name} needs them.")
@@ -388,9 +388,9 @@ class UdpTransport:
             total += of_switches + of_server
             self._note_failed_chunk(round_.epoch, chunk, slot, of_switches, of_server)
         logger.warning(
-            "Job %d, epoch %d: %d results of slots %s failed their check at worker %d and were not used. Check the "
+            "Job %s, epoch %d: %d results of slots %s failed their check at worker %d and were not used. Check the "
             "memory of the switches and hosts on the path to %s.",
-            ticket.job, round_.epoch, total, sorted(slots), ticket.worker, ticket.server_names,
+            ticket.label, round_.epoch, total, sorted(slots), ticket.worker, ticket.server_names,
         )  # fmt: skip
         if self._peers is not None:
             self._peers.report_failed_chunks()

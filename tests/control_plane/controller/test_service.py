@@ -292,7 +292,7 @@ def test_lists_are_cut_and_say_so(address: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_waiting_ends(address: str, job: str) -> None:
-    with pytest.raises(NotReadyError, match=r"Workers at w3 have not joined job 1 within 0\.1 s"):
+    with pytest.raises(NotReadyError, match=rf"Workers at w3 have not joined job '{job}' within 0\.1 s"):
         join(controller=address, job=job, worker=0, wait=True, wait_s=0.1)
     before = incarnation(address)
     waiting, outcome = in_thread(lambda: join(controller=address, job=job, worker=0, wait=True))

@@ -59,8 +59,8 @@ def test_failed_chunk_names_device_slots_and_worker(controller: Controller) -> N
         "results of slots [1, 2] of s1 failed their check at worker 1 (w2), and were not used",
     ]
     report(controller, held, by_server(3, 1))
-    assert "results of slots [3] of server 10.19.0.100:19539 failed their check" in told(controller)[-1]
-    assert totals(controller) == {"s1": 2.0, "server 10.19.0.100:19539": 1.0}
+    assert "results of slots [3] of server failed their check" in told(controller)[-1]
+    assert totals(controller) == {"s1": 2.0, "server": 1.0}
     assert set(controller.job("a").switch_jobs) == {"s1"}
 
 
@@ -132,7 +132,7 @@ def test_results_of_server_name_racks_that_take_part() -> None:
     assert set(job.switch_jobs) == {"s1", "s2"}
     report(controller, ticket(controller), by_server(1, MAX_FAILED))
     (event,) = told(controller)
-    assert "of server 10.19.0.100:19539 or s1 or s2 failed their check" in event
+    assert "of server or s1 or s2 failed their check" in event
     controller.expire()
     assert controller.job("a").switch_jobs == {}
     controller.close()

@@ -43,14 +43,16 @@ def join_with_version(rank: int, variables: dict[str, str]) -> str:
 def test_join_of_job_of_other_size_names_sizes(ranks: Ranks) -> None:
     with controlled(3) as (_, variables):
         first, second = ranks.run(join, [0, 1], variables, {})
-    assert first.startswith("ConfigurationError: Rank 0 of a process group of 2 has joined job 1 as worker 0 of 3.")
+    assert first.startswith(
+        "ConfigurationError: Rank 0 of a process group of 2 has joined job 'train' as worker 0 of 3."
+    )
     assert "Rank 1 of a process group of 2" in second
 
 
 def test_join_with_other_torch_names_versions_everywhere(ranks: Ranks) -> None:
     with controlled(2) as (_, variables):
         for told in ranks.run(join_with_version, [0, 1], variables):
-            assert told.startswith("DescriptionMismatchError: The workers of job 1 differ: torch is ")
+            assert told.startswith("DescriptionMismatchError: The workers of job 'train' differ: torch is ")
             assert f"{torch.__version__} at worker 0 (w1)" in told and "1.0.0 at worker 1 (w2)" in told
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum.joining import take_ticket
 from lanesum.transport import JobTicket
+from lanesum.transport.errors import timeout_error
 
 TICKET = JobTicket(job=1, tag=2, worker=0, workers=2, slots=8, places=((0, 0), (1, 0)), code_table=bytes(16))
 
@@ -45,6 +47,7 @@ TICKET = JobTicket(job=1, tag=2, worker=0, workers=2, slots=8, places=((0, 0), (
         ("codec", 5, "ticket"),
         ("controller", None, "ticket"),
         ("joined_packets", 1, "ticket"),
+        ("name", 5, "ticket"),
         ("code_table", "x", "ticket"),
         ("code_table", "00", "Job ticket: code table of 1 bytes: expected 16 bytes"),
         ("quorum", 3, "Job ticket: quorum = 3: expected 0 to 2"),
@@ -55,6 +58,16 @@ def test_ticket_with_wrong_value_is_refused(name: str, value: Any, message: str)
     assert JobTicket.from_json(json.dumps(fields)) == TICKET
     with pytest.raises(ConfigurationError, match=message):
         JobTicket.from_json(json.dumps({**fields, name: value}))
+
+
+def test_ticket_with_name_gives_it_in_errors() -> None:
+    named = dataclasses.replace(TICKET, name="train")
+    assert JobTicket.from_json(named.to_json()) == named and "name" not in json.loads(TICKET.to_json())
+    said = [
+        timeout_error(ticket, 0, 2.0, missing=(1,), refused=False, answered=True).what for ticket in (named, TICKET)
+    ]
+    assert said[0].startswith("Job 'train', round 0: no progress for 2 s")
+    assert said[1].startswith("Job 1, round 0: no progress for 2 s")
 
 
 @pytest.mark.parametrize(
