@@ -26,6 +26,8 @@ METRICS = "LANESUM_METRICS"
 RUN_FOLDER = "LANESUM_RUN_FOLDER"
 #: Process of torchrun, set by ``lanesum launch``.
 TORCHRUN = "LANESUM_TORCHRUN"
+#: Number of ranks of this host, set by ``lanesum launch --spawn``: torchrun starts one process there.
+SPAWNED_RANKS = "LANESUM_SPAWNED_RANKS"
 
 #: ``auto``, ``off`` or ``required``: the native extension.
 NATIVE = "LANESUM_NATIVE"

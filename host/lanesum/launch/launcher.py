@@ -55,6 +55,8 @@ def launch(options: argparse.Namespace, nodes: LaunchNodes) -> int:
         }
         # After a restart, ranks that use torchrun's own store may read addresses of the attempt before (PyTorch 2.13).
         defaults = {"PYTHONFAULTHANDLER": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+        if options.spawn:
+            variables[environment.SPAWNED_RANKS] = str(nodes.nproc)
         if options.codec:
             variables[environment.CODEC] = options.codec
         if nodes.nproc > 1:

@@ -22,7 +22,7 @@ def sixteen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)))
     for name in ("_TOPOLOGY", "_GROUPS", "_OWN_GROUPS"):
         monkeypatch.setattr(processors, name, tmp_path / name)
-    for variable in (environment.THREADS, environment.LOCAL_WORLD_SIZE):
+    for variable in (environment.THREADS, environment.SPAWNED_RANKS, environment.LOCAL_WORLD_SIZE):
         monkeypatch.delenv(variable, raising=False)
     dispatch._chosen.cache_clear()
     return tmp_path
@@ -79,6 +79,13 @@ def test_default_threads_divide_cores_among_ranks(
     )
     (found,) = software.codec_threads()
     assert found.what == f"{number} ({chosen.reason})."
+
+
+def test_default_threads_divide_cores_among_spawned_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script of ``launch --spawn`` is the only process of torchrun on its host."""
+    monkeypatch.setenv(environment.LOCAL_WORLD_SIZE, "1")
+    monkeypatch.setenv(environment.SPAWNED_RANKS, "5")
+    assert dispatch.thread_choice() == (3, "usable cores: 16, ranks of this host: 5")
 
 
 def test_given_threads_outrank_cores_and_ranks(monkeypatch: pytest.MonkeyPatch) -> None:

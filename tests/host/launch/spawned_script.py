@@ -30,6 +30,7 @@ def weights(rank: int, *, attached: bool) -> torch.Tensor:
     if state is not None:
         assert (state.session.ticket.worker, state.session.ticket.workers) == (rank, 2)
         assert state.stats.buckets == 4
+        print(f"codec threads {state.stats.codec_threads}\n", end="", flush=True)
         state.leave()
     found: torch.Tensor = model.module.weight.detach()
     return found

@@ -72,7 +72,8 @@ def thread_choice() -> ThreadChoice:
 
     Raises ConfigurationError if ``LANESUM_THREADS`` or ``LOCAL_WORLD_SIZE`` is invalid.
     """
-    return _chosen(os.environ.get(environment.THREADS), os.environ.get(environment.LOCAL_WORLD_SIZE))
+    ranks = os.environ.get(environment.SPAWNED_RANKS) or os.environ.get(environment.LOCAL_WORLD_SIZE)
+    return _chosen(os.environ.get(environment.THREADS), ranks)
 
 
 @functools.cache
