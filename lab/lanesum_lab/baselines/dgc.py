@@ -22,7 +22,7 @@ from lanesum.codecs.registry import register
 from lanesum.codecs.sparse.topk import TopK
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
-from lanesum_lab.baselines.checks import checked_workers, finite_vector
+from lanesum_lab.codec_steps import checked_workers, finite_vector
 
 # Number of densities of the warm-up: the fifth root of the last one, the square of that root, and so on.
 _LEVELS = 5

@@ -26,9 +26,8 @@ from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import WORD_BITS
-from lanesum_lab.baselines.checks import checked_workers, finite_vector
 from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
-from lanesum_lab.codec_steps import gather, rounded
+from lanesum_lab.codec_steps import checked_workers, finite_vector, gather, rounded
 
 _MAX_BITS = 8
 # Coordinates of the shortest block: the values of a shorter one are not normal after the rotation.

@@ -28,8 +28,7 @@ from lanesum.codecs.parameter_state import parts_of
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
-from lanesum_lab.baselines.checks import checked_workers, finite_vector
-from lanesum_lab.codec_steps import followed, uniforms
+from lanesum_lab.codec_steps import checked_workers, finite_vector, followed, uniforms
 
 Matrix = NDArray[np.float32]
 

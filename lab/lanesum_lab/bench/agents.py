@@ -1,35 +1,42 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Agent processes of a benchmark, which carry out tasks on any host.
+"""Objects of a benchmark in processes of their own, on any host: ``python -m lanesum_lab.bench.agents SOCKET``.
 
-An agent listens on a socket file, which also works across network namespaces. It takes one task after another and
-answers each with its result.
+An agent process listens on a socket file, which also works across network namespaces. Its first call makes an object,
+which every later call has as its argument. Calls are pickled functions of importable modules.
 """
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
+from lanesum.errors import LanesumError
 from lanesum.launch.supervisor import Supervisor
-from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.figures import BenchError
 
 _POLL_S = 0.05
 _START_S = 120.0
 _LAST_WORDS_S = 5.0
 
 
-def serve(path: str, work: Callable[[Any], Any]) -> None:
-    """Take tasks from the socket file until None arrives or the connection closes."""
+def serve(path: str) -> None:
+    """Answer calls from the socket file until the connection closes; then close the object, if it can be closed."""
     with connection.Listener(path, "AF_UNIX") as listener, listener.accept() as peer:
+        made: Any = None
         try:
-            while (task := peer.recv()) is not None:
-                peer.send(work(task))
+            made = peer.recv()()
+            peer.send(None)
+            while True:
+                peer.send(peer.recv()(made))
         except EOFError:
             pass
+    if hasattr(made, "close"):
+        made.close()
 
 
 class Agents:
@@ -44,28 +51,35 @@ class Agents:
         self._folder = folder
         self._peers: dict[str, connection.Connection] = {}
 
-    def path(self, name: str) -> str:
-        """Return the socket file of an agent."""
+    def command(self, name: str) -> list[str]:
+        """Return the command line of an agent process."""
+        return [sys.executable, "-m", "lanesum_lab.bench.agents", self._path(name)]
+
+    def _path(self, name: str) -> str:
         return str(self._folder / f"{name}.agent")
 
-    def connect(self, names: Sequence[str]) -> None:
-        """Wait until these agents have started. Raises ProcessFailedError, BenchError."""
+    def make(self, objects: Mapping[str, Callable[[], object]]) -> None:
+        """Wait until these agents have started, and make an object in each. Raises ProcessFailedError, BenchError."""
         deadline = time.monotonic() + _START_S
-        for name in names:
+        for name in objects:
             while name not in self._peers:
                 self._supervisor.check()
                 try:
-                    self._peers[name] = connection.Client(self.path(name), "AF_UNIX")
+                    self._peers[name] = connection.Client(self._path(name), "AF_UNIX")
                 except (FileNotFoundError, ConnectionRefusedError) as error:
                     if time.monotonic() > deadline:
                         raise BenchError(f"{name} did not start within {_START_S:g} s.") from error
                     time.sleep(_POLL_S)
+        self.ask(objects)
 
-    def ask(self, tasks: Mapping[str, Any]) -> dict[str, Any]:
-        """Give every agent its task at the same time; return their answers. Raises ProcessFailedError, BenchError."""
-        for name, task in tasks.items():
-            self._peers[name].send(task)
-        waiting = {self._peers[name]: name for name in tasks}
+    def ask(self, calls: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+        """Call a function in each agent at the same time, with its object as the argument; return the results.
+
+        Raises ProcessFailedError, BenchError.
+        """
+        for name, call in calls.items():
+            self._peers[name].send(call)
+        waiting = {self._peers[name]: name for name in calls}
         answers: dict[str, Any] = {}
         while waiting:
             for peer in connection.wait(list(waiting), _POLL_S):
@@ -91,3 +105,17 @@ class Agents:
         for peer in self._peers.values():
             peer.close()
         self._peers.clear()
+
+
+def main(arguments: list[str]) -> int:
+    """Serve; errors end the process with their text on standard error."""
+    try:
+        serve(arguments[0])
+    except LanesumError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

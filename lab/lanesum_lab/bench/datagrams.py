@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES
 from lanesum.launch.supervisor import ProcessFailedError
-from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.figures import BenchError
 from lanesum_lab.run.supervisor import RunSupervisor
 
 IPERF3 = "iperf3"
@@ -85,3 +86,7 @@ def main(arguments: list[str]) -> None:
         while True:
             size, peer = sock.recvfrom_into(buffer)
             sock.sendto(view[:size], peer)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

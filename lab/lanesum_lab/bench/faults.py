@@ -22,7 +22,6 @@ from lanesum_fabric.topology import load
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.figures import machine, spread, text
 from lanesum_lab.bench.fleet import TOPOLOGY, Fleet, JobDone, loopback_fleet
-from lanesum_lab.bench.rounds import RoundsTask
 
 JOB = "bench"
 LOSS_COLUMNS = (
@@ -97,18 +96,17 @@ def _with_loss(settings: FaultsSettings, folder: Path) -> dict[tuple[LaneOp, flo
         for fleet in fleets.values():
             fleet.connect()
             for op in settings.ops:  # warm-up
-                fleet.measure(RoundsTask(op, settings.chunks, 0.0), JOB)
+                fleet.measure(JOB, op, settings.chunks, 0.0)
         for _ in range(settings.repeats):
             for op in settings.ops:
                 for loss, fleet in fleets.items():
-                    task = RoundsTask(op, settings.chunks, settings.seconds)
-                    runs.setdefault((op, loss), []).append(_run(fleet, task))
+                    runs.setdefault((op, loss), []).append(_run(fleet, settings, op))
     return runs
 
 
-def _run(fleet: Fleet, task: RoundsTask) -> LossRun:
+def _run(fleet: Fleet, settings: FaultsSettings, op: LaneOp) -> LossRun:
     before = fleet.lost()
-    job = fleet.measure(task, JOB)
+    job = fleet.measure(JOB, op, settings.chunks, settings.seconds)
     first = job.workers[0]
     return LossRun(first.rate, len(first.times), fleet.lost() - before, job)
 

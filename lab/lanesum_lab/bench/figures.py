@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics over several runs, and the machine of a measurement."""
+"""Statistics over several runs, the machine of a measurement, and the error of one that failed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from lanesum.errors import LanesumError
 from lanesum_fabric.resources import checkout_root
+
+
+class BenchError(LanesumError):
+    """A benchmark could not measure: a process did not answer, or packets were lost that must not be."""
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:

@@ -8,18 +8,25 @@ Fleets of the topology star4 are on loopback side by side, each with addresses o
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lanesum._internal.udp_socket import Address
+from lanesum.aggregation.combine import combine, expand
+from lanesum.joining import join
 from lanesum.launch.supervisor import Supervisor
+from lanesum.protocol.lanes import LaneOp
+from lanesum.transport import JobTicket, UdpTransport
 from lanesum_fabric.topology import Topology, load
-from lanesum_lab.bench import process
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.places import free_block
-from lanesum_lab.bench.rounds import RoundsDone, RoundsTask
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
 from lanesum_lab.run.plan import RunPlan, make_plan
@@ -28,6 +35,91 @@ from lanesum_switch.faults.links import LinkFaults
 
 TOPOLOGY = "star4"
 LOSS = "loss"
+# Consecutive rounds differ: a sum of an earlier round would be found.
+_VARIANTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RoundsDone:
+    """Rounds of one worker.
+
+    Attributes:
+        times: end of every round, in seconds of the monotonic clock.
+        words: accumulator words that were compared.
+        wrong: words that differed from the sum.
+        stats: counters of the transport meanwhile.
+    """
+
+    times: tuple[float, ...]
+    words: int
+    wrong: int
+    stats: dict[str, int]
+
+    @property
+    def rate(self) -> float:
+        """Rounds per second. The first round is not counted, because it waits for all workers to begin."""
+        return (len(self.times) - 1) / (self.times[-1] - self.times[0])
+
+
+class KnownRounds:
+    """Random words of all workers of a job, and their sums; the last group is kept free.
+
+    Args:
+        op: an operation that needs no code table.
+        chunks: packets of a round.
+    """
+
+    def __init__(self, op: LaneOp, ticket: JobTicket, chunks: int) -> None:
+        size = chunks * op.shape.uplink_words(ticket.accumulator_words)
+        self.words: list[NDArray[np.uint32]] = []
+        self.sums: list[NDArray[np.uint32]] = []
+        self.free = op.shape.accumulator_words_per_group  # words of the last group in a sum
+        for variant in range(_VARIANTS):
+            contributions = [self._random(op, size, variant, worker) for worker in range(ticket.workers)]
+            self.words.append(contributions[ticket.worker])
+            self.sums.append(
+                functools.reduce(functools.partial(combine, op), (expand(op, one) for one in contributions))
+            )
+
+    @staticmethod
+    def _random(op: LaneOp, size: int, *seed: int) -> NDArray[np.uint32]:
+        words = np.random.default_rng(seed).integers(0, 1 << 32, size, np.uint32)
+        words[-op.shape.uplink_words_per_group :] = 0
+        return words
+
+
+class RoundsWorker:
+    """Worker of a job that runs rounds with known sums, in a process of its own."""
+
+    def __init__(self, controller: str, job: str, worker: int) -> None:
+        self._transport = UdpTransport(join(controller=controller, job=job, worker=worker, wait=True))
+        self._known: dict[tuple[LaneOp, int], KnownRounds] = {}
+
+    def run(self, op: LaneOp, chunks: int, seconds: float) -> RoundsDone:
+        """Run rounds of ``chunks`` packets for about ``seconds``, the same for all workers of a job.
+
+        The free word of a sum tells all workers that the time of one of them is over.
+        """
+        if (op, chunks) not in self._known:
+            self._known[op, chunks] = KnownRounds(op, self._transport.ticket, chunks)
+        known = self._known[op, chunks]
+        before = self._transport.stats
+        times: list[float] = []
+        wrong, over = 0, False
+        while not over:
+            variant = len(times) % _VARIANTS
+            words = known.words[variant]
+            words[-1] = bool(times) and time.monotonic() - times[0] >= seconds
+            sums = self._transport.exchange(op, words).result()
+            times.append(time.monotonic())
+            over = bool(sums[-known.free :].any())
+            wrong += int(np.count_nonzero(sums[: -known.free] != known.sums[variant][: -known.free]))
+        stats = (self._transport.stats - before).counts()
+        return RoundsDone(tuple(times), len(times) * (known.sums[0].size - known.free), wrong, stats)
+
+    def close(self) -> None:
+        """Release the transport."""
+        self._transport.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,28 +173,32 @@ class Fleet:
         """Admit a job and start its workers; ``connect`` waits for them. Raises ProcessFailedError, ControllerError."""
         self.site.admit(name, hosts, codec=None)
         self._workers[name] = [f"{name}-{host}" for host in hosts]
-        for number, (host, agent) in enumerate(zip(hosts, self._workers[name], strict=True)):
-            self.start_agent(agent, host, "rounds", self.site.controller, name, str(number))
+        for host, agent in zip(hosts, self._workers[name], strict=True):
+            self.start_agent(agent, host)
 
-    def start_agent(
-        self, agent: str, host: str, module: str, *arguments: str, environment: Mapping[str, str] = {}
-    ) -> None:
-        """Start an agent process at a host; ``module`` of this package."""
-        command = process.command(module, self.agents.path(agent), *arguments)
+    def start_agent(self, agent: str, host: str, environment: Mapping[str, str] = {}) -> None:
+        """Start an agent process at a host."""
         variables = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", **environment}
-        self._supervisor.start(agent, self._at(host, command), environment=variables)
+        self._supervisor.start(agent, self._at(host, self.agents.command(agent)), environment=variables)
 
     def connect(self) -> None:
-        """Wait for all workers. Raises ProcessFailedError, BenchError."""
-        self.agents.connect([agent for agents in self._workers.values() for agent in agents])
+        """Let all workers join their jobs. Raises ProcessFailedError, BenchError."""
+        self.agents.make(
+            {
+                agent: functools.partial(RoundsWorker, self.site.controller, job, number)
+                for job, agents in self._workers.items()
+                for number, agent in enumerate(agents)
+            }
+        )
 
-    def tasks(self, task: RoundsTask, job: str) -> dict[str, RoundsTask]:
-        """Return the same task for all workers of a job."""
-        return dict.fromkeys(self._workers[job], task)
+    def rounds(self, job: str, op: LaneOp, chunks: int, seconds: float) -> dict[str, Callable[[RoundsWorker], object]]:
+        """Return the call of :meth:`RoundsWorker.run` for all workers of a job."""
+        call = functools.partial(RoundsWorker.run, op=op, chunks=chunks, seconds=seconds)
+        return dict.fromkeys(self._workers[job], call)
 
-    def measure(self, task: RoundsTask, job: str) -> JobDone:
+    def measure(self, job: str, op: LaneOp, chunks: int, seconds: float) -> JobDone:
         """Run rounds of a job. Raises ProcessFailedError, BenchError."""
-        return JobDone(tuple(self.agents.ask(self.tasks(task, job)).values()))
+        return JobDone(tuple(self.agents.ask(self.rounds(job, op, chunks, seconds)).values()))
 
     def lost(self) -> int:
         """Return the number of packets that the fault plan has dropped so far."""

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 
 from lanesum.errors import MissingToolError
 from lanesum.protocol.spec import ETHERNET_MTU
-from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.rate_limit import htb_rate, htb_root
-from lanesum_lab.veth import inside, obstacle
+from lanesum_lab.bench.figures import BenchError
+from lanesum_lab.veth import htb_rate, htb_root, inside, obstacle
 
 HUB = "hub"
 INTERFACE = "eth0"  # of a worker

@@ -10,17 +10,16 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from lanesum._internal.output_file import write_file
 from lanesum.codecs.registry import DEFAULT_CODEC
-from lanesum.errors import MissingToolError
+from lanesum.errors import ConfigurationError, MissingToolError
 
 # Palette of Okabe and Ito: distinguishable in grey and for colour-blind readers.
 _COLORS = ("#999999", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 _DEFAULT_COLOR = "#B00000"  # of the default codec
 _MARKERS = "osD^v<>P"
-_FILLS = ("full", "none", "left", "bottom")
 # Smaller errors are not distinguished in a picture.
 _EXACT = 1e-6
 # Keyword of a text chunk, from the list of the PNG specification.
@@ -44,7 +43,7 @@ def shown(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def _figure(
-    path: Path | BinaryIO, panels: int, title: str, result: dict[str, Any], *, width: float, columns: int | None = None
+    path: Path, panels: int, title: str, result: dict[str, Any], *, width: float, columns: int | None = None
 ) -> Iterator[list[Any]]:
     """Return a figure with ``panels`` of ``width`` inches in rows of ``columns``; in one row for None."""
     columns = min(panels, columns or panels)
@@ -66,28 +65,12 @@ def _figure(
         figure.tight_layout(rect=(0, 0.03 / rows, 1, 0.98))
         drawn = io.BytesIO()
         figure.savefig(drawn, dpi=110, format="png", metadata={_COMMENT: fingerprint(result)})
-        if isinstance(path, Path):
-            write_file(path, drawn.getvalue())
-        else:
-            path.write(drawn.getvalue())
+        write_file(path, drawn.getvalue())
         plt.close(figure)
 
 
 def _on(machine: dict[str, Any]) -> str:
     return f"{machine['processor']}, {machine['cores']} cores for all processes, commit {machine['commit']}"
-
-
-def _bars(axes: Any, labels: Sequence[str], figures: Sequence[dict[str, float]], colors: Sequence[str]) -> None:
-    """Draw horizontal bars of medians with their extremes, the first one at the top."""
-    medians = [figure["median"] for figure in figures]
-    below = [figure["median"] - figure["min"] for figure in figures]
-    above = [figure["max"] - figure["median"] for figure in figures]
-    bars = axes.barh(labels, medians, xerr=(below, above), color=colors, ecolor="#333333", capsize=3, height=0.65)
-    axes.bar_label(bars, labels=[_short(median) for median in medians], padding=6, fontsize=9)
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1.22 * max(figure["max"] for figure in figures))
-    axes.grid(axis="x", alpha=0.25)
-    axes.set_axisbelow(True)
 
 
 def _style(number: int) -> dict[str, str]:
@@ -101,49 +84,31 @@ def _beside(axes: Any) -> None:
     axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
-def _short(number: float) -> str:
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-
-
 def codec(result: dict[str, Any], path: Path) -> None:
-    """Draw the processor time of THC; for all codecs, error against bits and against time. Raises MissingToolError."""
-    figures, compared = result["figures"], result["comparison"]
+    """Draw the error of all compared codecs, against bits and against time. Raises MissingToolError."""
+    compared = result["comparison"]
+    if not compared:
+        raise ConfigurationError("The picture shows the comparison of codecs, which was not measured.")
     names = list(dict.fromkeys(figure["vectors"] for figure in compared))
+    devices = list(dict.fromkeys(figure.get("device") for figure in compared))
+    on = "one thread" if devices in ([None], [result["machine"]["processor"]]) else ", ".join(map(str, devices))
     panels = [(axis, name) for name in names for axis in ("bits_up", "ns_per_value")]
-    if figures:
-        panels.append(("speed", ""))
-    codecs = list(dict.fromkeys(figure["codec"] for figure in compared))
-    width = 9.0 if not compared else 6.5
-    devices = list(dict.fromkeys(one["device"] for one in compared if "device" in one))
-    title = "Codecs" if len(devices) > 1 else "Codecs, on one thread"
-    if len(devices) == 1 and devices[0] != result["machine"]["processor"]:
-        title = f"Codecs, on {devices[0]}"
-    with _figure(path, len(panels), title, result, width=width, columns=2) as all_axes:
+    with _figure(path, len(panels), f"Codecs, on {on}", result, width=6.5, columns=2) as all_axes:
         for axes, (axis, name) in zip(all_axes, panels, strict=True):
-            if axis == "speed":
-                labels = [f"{figure['codec']}, {figure['by']}" for figure in figures]
-                colors = [_COLORS[0] if figure["by"].startswith("PyTorch") else _COLORS[1] for figure in figures]
-                _bars(axes, labels, [figure["together"] for figure in figures], colors)
-                axes.set_title(f"THC, {result['values']:,} float32: norm, encode and decode")
-                axes.set_xlabel("nanoseconds per value, of processor time or on a GPU")
-            else:
-                _errors(axes, [one for one in compared if one["vectors"] == name], axis, devices, codecs)
-                axes.set_title(f"{name}: error of one all-reduce of {result['workers']} workers")
+            _errors(axes, compared, name, axis, several=len(devices) > 1)
+            axes.set_title(f"{name}: error of one all-reduce of {result['workers']} workers")
 
 
-def _errors(
-    axes: Any, figures: Sequence[dict[str, Any]], axis: str, devices: Sequence[str], codecs: Sequence[str]
-) -> None:
-    """Draw a marker per codec, filled differently per device; practically exact codecs are on the lower edge."""
-    for figure in figures:
-        device = devices.index(figure["device"]) if "device" in figure else 0
-        if axis == "bits_up" and device:
-            continue
-        across = figure[axis]["median"] if axis == "ns_per_value" else figure[axis]
-        style = _style(codecs.index(figure["codec"]))
-        label, fill = None if device else figure["codec"], _FILLS[device % len(_FILLS)]
-        error = max(figure["nmse"], _EXACT)
-        axes.plot(across, error, **style, markersize=7, alpha=0.8, label=label, linestyle="none", fillstyle=fill)
+def _errors(axes: Any, compared: Sequence[dict[str, Any]], vectors: str, axis: str, *, several: bool) -> None:
+    """Draw a marker per codec and device, of ``several``; practically exact codecs are on the lower edge."""
+    labels = [f"{one['codec']}, {one['device']}" if several else one["codec"] for one in compared]
+    order = list(dict.fromkeys(labels))
+    for label, figure in zip(labels, compared, strict=True):
+        if figure["vectors"] == vectors:
+            across = figure[axis]["median"] if axis == "ns_per_value" else figure[axis]
+            error = max(figure["nmse"], _EXACT)
+            style = _style(order.index(label))
+            axes.plot(across, error, **style, markersize=7, alpha=0.8, label=label, linestyle="none")
     axes.set_xscale("log", base=2 if axis == "bits_up" else 10)
     axes.set_yscale("log")
     axes.set_ylim(_EXACT / 2, 3)
@@ -151,9 +116,6 @@ def _errors(
     axes.set_ylabel(f"NMSE ({_EXACT:g} and less: on the edge)")
     axes.grid(alpha=0.25)
     if axis == "ns_per_value":
-        for place, name in enumerate(devices if len(devices) > 1 else ()):
-            fill = _FILLS[place % len(_FILLS)]
-            axes.plot([], [], "o", color="#333333", markersize=7, label=name, linestyle="none", fillstyle=fill)
         _beside(axes)
 
 
@@ -176,7 +138,7 @@ def learning(result: dict[str, Any], path: Path) -> None:
             _beside(axes)
 
 
-def tta(result: dict[str, Any], path: Path | BinaryIO) -> None:
+def tta(result: dict[str, Any], path: Path) -> None:
     """Draw loss against time, loss against bytes and the parts of a step, a row for each rate. Raises MissingToolError.
 
     Lines are means over the seeds, areas their extremes.

@@ -20,7 +20,7 @@ from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.lanes import carried_by
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.transport import JobTicket
-from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.figures import BenchError
 from lanesum_lab.bench.links import HUB, INTERFACE, LimitedLinks, Wire
 from lanesum_lab.run.site import Site
 from lanesum_switch.faults.topology_names import CONTROLLER

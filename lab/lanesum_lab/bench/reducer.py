@@ -1,15 +1,13 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Agent process of one worker (argument SOCKET) that all-reduces the same vectors by lanesum and by gloo.
-
-The first task is a ``Setup``; ``Reduction`` is answered with ``Reduced``.
-"""
+"""Worker of a benchmark that all-reduces the same vectors by lanesum and by its peers."""
 
 from __future__ import annotations
 
+import collections
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -21,8 +19,6 @@ from lanesum.codecs import get
 from lanesum.joining import join
 from lanesum.session import ObservedRound, Session
 from lanesum.transport.latency import LatencyHistogram
-from lanesum_lab.bench.agents import serve
-from lanesum_lab.bench.timed import Phases, TimedCodec
 from lanesum_lab.bench.vectors import Sparse, Vector, digest_of, error_of, fixed_sum, sparse_vector, vector
 
 GLOO = "gloo"
@@ -36,25 +32,18 @@ _DEADLINE_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
-    """Task: set the worker up.
+class Phases:
+    """Seconds of all all-reduces of a reduction.
 
     Attributes:
-        worker, workers: its number, and the number of workers.
-        store: file in which gloo's processes find each other.
-        interface: network interface for gloo.
-        jobs: codec, controller and name at the controller, by name of the job.
-        device: device of the vectors, ``cpu`` or ``cuda``.
-        recorded: file with the gradients to reduce; None for normal values.
+        encode: making words and residuals.
+        network: all other time, in which a worker sends packets or waits for results.
+        decode: making values from sums.
     """
 
-    worker: int
-    workers: int
-    store: str
-    interface: str
-    jobs: dict[str, tuple[str, str, str]]
-    device: str
-    recorded: Path | None = None
+    encode: float = 0.0
+    network: float = 0.0
+    decode: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +59,7 @@ class JobSizes:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Task: ``iterations`` all-reduces of ``values`` float32 in sequence, by a peer over gloo or a job of the setup.
+    """``iterations`` all-reduces of ``values`` float32 in sequence, by a peer over gloo or a job.
 
     Attributes:
         sparse: use sparse vectors; also by ``ALL_GATHER``.
@@ -86,7 +75,7 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """Result of a reduction. Times are of the system-wide monotonic clock, for all iterations.
+    """Result of a reduction at one worker. Times are of the system-wide monotonic clock, for all iterations.
 
     Attributes:
         digest: digest of the last sum's bits.
@@ -109,24 +98,60 @@ class Reduced:
 
 
 class Reducer:
-    """Carries out tasks."""
+    """Worker that all-reduces the same vectors by lanesum and by peers, in a process of its own.
 
-    def __init__(self) -> None:
-        self._setup: Setup | None = None
-        self._sessions: dict[str, tuple[Session, TimedCodec]] = {}
+    Args:
+        worker, workers: its number, and the number of workers.
+        store: file in which gloo's processes find each other.
+        interface: network interface for gloo.
+        jobs: codec, controller and name at the controller, by name of the job.
+        device: device of the vectors, ``cpu`` or ``cuda``.
+        recorded: file with the gradients to reduce; None for normal values.
+    """
+
+    def __init__(
+        self,
+        worker: int,
+        workers: int,
+        store: str,
+        interface: str,
+        jobs: dict[str, tuple[str, str, str]],
+        device: str,
+        recorded: Path | None,
+    ) -> None:
+        self._worker, self._workers, self._device, self._recorded = worker, workers, device, recorded
         self._vector: Vector = np.zeros(0, np.float32)
         self._tensor: Any = None  # the vector on the GPU
         self._made: tuple[int, Sparse | None] = 0, None
         self._words = 0
         self._expected: dict[int, str] = {}
+        os.environ["GLOO_SOCKET_IFNAME"] = interface
+        if device == "cuda":
+            os.environ |= nccl_of_shared_gpu(worker, interface)
+        import torch.distributed as dist
 
-    def work(self, task: Setup | Reduction) -> Reduced | dict[str, JobSizes]:
-        """Carry out a task; the first one is a ``Setup``, which is answered with the sizes of all jobs."""
-        if isinstance(task, Setup):
-            return self._start(task)
+        dist.init_process_group(
+            "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo",
+            init_method=f"file://{store}",
+            rank=worker,
+            world_size=workers,
+            timeout=timedelta(seconds=_DEADLINE_S),
+        )
+        self._sessions: dict[str, Session] = {}
+        for job, (label, controller, name) in jobs.items():
+            ticket = join(controller=controller, job=name, worker=worker, wait=True)
+            codec = get(label, workers=workers)
+            self._sessions[job] = Session(ticket, codec=codec, deadline_s=_DEADLINE_S, observer=self._count)
+
+    def sizes(self) -> dict[str, JobSizes]:
+        """Return the sizes of all jobs."""
+        tickets = {job: session.ticket for job, session in self._sessions.items()}
+        return {job: JobSizes(ticket.accumulator_words, ticket.slots) for job, ticket in tickets.items()}
+
+    def reduce(self, task: Reduction) -> Reduced:
+        """Carry out a reduction."""
         if self._made != (task.values, task.sparse):
-            assert self._setup is not None
-            self._vector = self._make(self._setup.worker, task)
+            self._vector = self._make(self._worker, task)
             self._made = task.values, task.sparse
             self._tensor = self._on_gpu(self._vector)
         methods = {
@@ -138,39 +163,10 @@ class Reducer:
         done, values = methods.get(task.by, self._lanesum)(task)
         return self._checked(done, values, task)
 
-    def _start(self, setup: Setup) -> dict[str, JobSizes]:
-        os.environ["GLOO_SOCKET_IFNAME"] = setup.interface
-        if setup.device == "cuda":
-            os.environ |= nccl_of_shared_gpu(setup.worker, setup.interface)
-        import torch.distributed as dist
-
-        dist.init_process_group(
-            "cpu:gloo,cuda:nccl" if setup.device == "cuda" else "gloo",
-            init_method=f"file://{setup.store}",
-            rank=setup.worker,
-            world_size=setup.workers,
-            timeout=timedelta(seconds=_DEADLINE_S),
-        )
-        self._setup = setup
-        for job, (label, controller, name) in setup.jobs.items():
-            codec = get(label, workers=setup.workers)
-            timed = TimedCodec(codec)
-            ticket = join(controller=controller, job=name, worker=setup.worker, wait=True)
-            session = Session(
-                ticket,
-                codec=codec if setup.device == "cuda" else timed,  # which times host vectors only
-                deadline_s=_DEADLINE_S,
-                observer=self._count,
-            )
-            self._sessions[job] = session, timed
-        tickets = {job: session.ticket for job, (session, _) in self._sessions.items()}
-        return {job: JobSizes(ticket.accumulator_words, ticket.slots) for job, ticket in tickets.items()}
-
     def _make(self, worker: int, task: Reduction) -> Vector:
-        assert self._setup is not None
         if task.sparse is None:
-            return vector(worker, task.values, self._setup.recorded)
-        return sparse_vector(worker, self._setup.workers, task.values, task.sparse)
+            return vector(worker, task.values, self._recorded)
+        return sparse_vector(worker, self._workers, task.values, task.sparse)
 
     def _count(self, finished: ObservedRound) -> None:
         self._words += finished.round.words.size + finished.words.size
@@ -215,22 +211,20 @@ class Reducer:
 
         from lanesum_lab.train.two_shot import TwoShot
 
-        assert self._setup is not None
         method = TwoShot.named(task.by)
         vector = torch.from_numpy(self._vector)
         done, mean = _timed(task, lambda: method.average(vector))
-        return done, mean.numpy() * np.float32(self._setup.workers)
+        return done, mean.numpy() * np.float32(self._workers)
 
     def _all_gather(self, task: Reduction) -> tuple[Reduced, Vector]:
         import torch
         import torch.distributed as dist
 
-        assert self._setup is not None
         # Every worker sends the same number; the others are zeros for the first value.
         max_count = torch.tensor(np.count_nonzero(self._vector))
         dist.all_reduce(max_count, dist.ReduceOp.MAX)
         count = int(max_count)
-        gathered = [torch.empty(2 * count, dtype=torch.int32) for _ in range(self._setup.workers)]
+        gathered = [torch.empty(2 * count, dtype=torch.int32) for _ in range(self._workers)]
 
         def reduce() -> Vector:
             places = np.flatnonzero(self._vector)
@@ -245,67 +239,75 @@ class Reducer:
             return sum_
 
         done, sum_ = _timed(task, reduce)
-        return replace(done, words=2 * count * self._setup.workers * task.iterations), sum_
+        return replace(done, words=2 * count * self._workers * task.iterations), sum_
 
     def _lanesum(self, task: Reduction) -> tuple[Reduced, Vector]:
-        session, codec = self._sessions[task.by]
+        session = self._sessions[task.by]
         stats, words = session.stats, self._words
-        codec.phases = Phases()
         vector = self._vector if self._tensor is None else self._tensor
         name = "" if task.sparse is None else str(task.sparse)
-        if self._tensor is None:
-            done, sum_ = _timed(task, lambda: session.all_reduce(vector, name=name))
-            done = replace(done, phases=codec.phases)
-        else:
+        finish = None
+        if self._tensor is not None:
             import torch
 
-            done, sum_ = _timed(task, lambda: session.all_reduce(vector, name=name), torch.cuda.synchronize)
+            finish = torch.cuda.synchronize
+        spans: collections.deque[Any] = collections.deque()
+        session.phases.spans = spans
+        done, sum_ = _timed(task, lambda: session.all_reduce(vector, name=name), finish)
+        session.phases.spans = None
+        if self._tensor is not None:
             sum_ = sum_.cpu().numpy()
         did = session.stats - stats
         done = replace(done, packets=did.packets_sent, retransmissions=did.retransmissions, latency=did.latency)
-        return replace(done, words=self._words - words), sum_
+        return replace(done, phases=_phases(spans, done.end - done.begin), words=self._words - words), sum_
 
     def _on_gpu(self, vector: Vector) -> Any:
         """Return ``vector`` on the GPU; None if vectors are on the host."""
-        assert self._setup is not None
-        if self._setup.device != "cuda":
+        if self._device != "cuda":
             return None
         import torch
 
         return torch.from_numpy(vector).to("cuda")
 
     def _checked(self, done: Reduced, values: Vector, task: Reduction) -> Reduced:
-        assert self._setup is not None
         done = replace(done, digest=digest_of(values))
-        if not task.check or self._setup.worker != 0:
+        if not task.check or self._worker != 0:
             return done
         if task.sparse is not None:
             exact = np.zeros(task.values, np.float32)
-            for worker in range(self._setup.workers):
+            for worker in range(self._workers):
                 exact += self._make(worker, task)
             error = float(
                 np.sum(np.square(values - exact, dtype=np.float64)) / np.sum(np.square(exact, dtype=np.float64))
             )
             # Dense fixed-point rounds: its units are not integers.
             return replace(done, error=error, expected=None if task.by == "fixed" else digest_of(exact))
-        done = replace(done, error=error_of(values, self._setup.workers, self._setup.recorded))
-        _, codec = self._sessions.get(task.by, (None, None))
-        if codec is None or codec.name != "fixed":
+        done = replace(done, error=error_of(values, self._workers, self._recorded))
+        session = self._sessions.get(task.by)
+        if session is None or session.codec.name != "fixed":
             return done
         if task.values not in self._expected:
-            self._expected[task.values] = fixed_sum(codec, self._setup.workers, task.values, self._setup.recorded)
+            self._expected[task.values] = fixed_sum(session.codec, self._workers, task.values, self._recorded)
         return replace(done, expected=self._expected[task.values])
 
     def close(self) -> None:
         """Release all resources."""
-        for session, _ in self._sessions.values():
+        for session in self._sessions.values():
             session.close()
-        if self._setup is not None:
-            import torch.distributed as dist
+        import torch.distributed as dist
 
-            if self._setup.device == "cuda":
-                _barrier()  # NCCL aborts the last collective of others when one process ends
-            dist.destroy_process_group()
+        if self._device == "cuda":
+            _barrier()  # NCCL aborts the last collective of others when one process ends
+        dist.destroy_process_group()
+
+
+def _phases(spans: Iterable[tuple[str, float, float, int]], seconds: float) -> Phases:
+    """Return the phases of ``seconds``, of which a session has recorded the spans."""
+    encode, decode = (
+        sum(end - begin for name, begin, end, _ in spans if name == f"lanesum::{phase}")
+        for phase in ("encode", "decode")
+    )
+    return Phases(encode, seconds - encode - decode, decode)
 
 
 def _timed(task: Reduction, reduce: Callable[[], Any], finish: Callable[[], None] | None = None) -> tuple[Reduced, Any]:
@@ -343,12 +345,3 @@ def nccl_of_shared_gpu(worker: int, interface: str) -> dict[str, str]:
         "NCCL_CUMEM_HOST_ENABLE": "0",
         **dict.fromkeys(("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE"), "1"),
     }
-
-
-def main(arguments: list[str]) -> None:
-    """Work until the benchmark closes the connection."""
-    reducer = Reducer()
-    try:
-        serve(arguments[0], reducer.work)
-    finally:
-        reducer.close()

@@ -111,17 +111,15 @@ class Benchmark:
         tables: titles and rows of each table. A table without rows is not shown.
         picture: draws a result, if a page shows the picture.
         notes: sentences that a result also says.
-        check: raises BenchError for a result that is a failure.
     """
 
     name: str
     summary: str
     quick: Any
     run: Callable[[Any], Result]
-    tables: tuple[tuple[tuple[str, ...] | Callable[[Result], tuple[str, ...]], Rows], ...]
+    tables: tuple[tuple[tuple[str, ...], Rows], ...]
     picture: Callable[[Result, Path], None] | None = None
     notes: Callable[[Result], Iterable[str]] = lambda _result: ()
-    check: Callable[[Result], None] = lambda _result: None
 
     def options(self) -> list[BenchmarkOption]:
         """Return the options of the command."""
@@ -140,7 +138,7 @@ class Benchmark:
         chosen = {
             one.field: one.parse(given[one.field]) if one.is_list else given[one.field]
             for one in self.options()
-            if _is_given(given.get(one.field))
+            if given.get(one.field) is not None
         }
         return dataclasses.replace(self.quick if quick else type(self.quick)(), **chosen)
 
@@ -148,14 +146,9 @@ class Benchmark:
         """Return the command line that repeats a run with these options."""
         words = ["lanesum", "bench", self.name, *(["--quick"] if quick else [])]
         for one in self.options():
-            value = given.get(one.field)
-            if _is_given(value):
-                words += [one.flag] if value is True else [one.flag, str(value)]
+            if given.get(one.field) is not None:
+                words += [one.flag, str(given[one.field])]
         return shlex.join(words)
-
-
-def _is_given(value: object) -> bool:
-    return value is not None and value is not False
 
 
 def _described(field: dataclasses.Field[Any], hint: Any) -> BenchmarkOption:

@@ -22,8 +22,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES, FULL_ACCUMULATOR_WORDS, HEADER_BYTES, WORD_BYTES
 from lanesum_lab.bench import datagrams, registry
 from lanesum_lab.bench.figures import machine, spread, text
-from lanesum_lab.bench.pinger import ROUND
-from lanesum_lab.bench.pingers import Pingers, implementations, pingers
+from lanesum_lab.bench.pingers import ROUND, Pingers, implementations, pingers
 from lanesum_lab.bench.places import Loopback
 
 OPS = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.TABLE8, LaneOp.MAX)

@@ -19,8 +19,7 @@ from lanesum._internal.native import availability
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.bench import registry
-from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.bench.figures import machine, spread, text
+from lanesum_lab.bench.figures import BenchError, machine, spread, text
 from lanesum_lab.bench.links import HUB, limited_links
 from lanesum_lab.bench.places import Links
 from lanesum_lab.bench.reducer import ALL_GATHER, Reduction

@@ -39,8 +39,7 @@ from lanesum_fabric.program.switch_job import SWITCH_MAC
 from lanesum_fabric.topology import Topology, load
 from lanesum_lab import targets
 from lanesum_lab.bench import registry
-from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.bench.figures import machine
+from lanesum_lab.bench.figures import BenchError, machine
 from lanesum_lab.targets import SwitchProcess, SwitchTarget
 from lanesum_lab.targets.bmv2 import BMV2, version
 from lanesum_lab.veth import end, inside, obstacle, raw_sockets, switch_interface, veth_namespace

@@ -13,23 +13,24 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lanesum import environment
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
+from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import CallerRole
 from lanesum_control.planner.quotas import DEFAULT_QUOTA
 from lanesum_control.security import tokens
 from lanesum_lab.bench import registry
-from lanesum_lab.bench.admitter import AdmitDone, AdmitTask, SpinTask
-from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.bench.figures import machine, spread
-from lanesum_lab.bench.fleet import Fleet, loopback_fleet
-from lanesum_lab.bench.rounds import RoundsDone, RoundsTask
+from lanesum_lab.bench.figures import BenchError, machine, spread
+from lanesum_lab.bench.fleet import Fleet, RoundsDone, loopback_fleet
 from lanesum_lab.run.site import here
 from lanesum_switch.faults.topology_names import CONTROLLER
 
@@ -40,6 +41,8 @@ COLUMNS = ("quota and cores", "way", "admission, to alone", "95 %, to alone", "s
 _JOB = "sums"
 _WORKERS, _QUIET_HOST, _BUSY_HOST = ("w1", "w2"), "w3", "w4"
 _OP = LaneOp.ADD32
+_LOWEST_PRIORITY = 19
+_ANSWER_S = 250.0  # of a call at the lowest priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,52 @@ class TenantsSettings:
 
 
 QUICK = TenantsSettings(repeats=1, admissions=5, flood=80, chunks=64)
+
+
+@dataclass(frozen=True, slots=True)
+class AdmitDone:
+    """Begin and end of each admission, seconds of the monotonic clock, and reasons of the refused ones."""
+
+    admitted: tuple[tuple[float, float], ...]
+    refused: tuple[str, ...]
+
+
+class Admitter:
+    """Tenant that admits jobs, in a process of its own.
+
+    Every job has one worker at ``host``. An admission takes the place of the job of the same name before it.
+    """
+
+    def __init__(self, controller: str, host: str, job: str) -> None:
+        self._controller = controller
+        self._message = {"name": job, "workers": [host], "codec": None, "slots": 1, "take_over": True}
+
+    def admit(self, count: int, callers: int = 1, pause_s: float = 0.0, elsewhere: bool = False) -> AdmitDone:
+        """Admit ``count`` jobs by ``callers`` threads, with a pause of ``pause_s`` before each.
+
+        ``elsewhere``: the tenant stands for one on another machine, so the others here run before it.
+        """
+        if elsewhere:
+            os.setpriority(os.PRIO_PROCESS, 0, _LOWEST_PRIORITY)
+        with ThreadPoolExecutor(callers) as pool:
+            done = list(pool.map(lambda _: self._admit(pause_s), range(count)))
+        admitted = tuple(one for one in done if isinstance(one, tuple))
+        return AdmitDone(admitted, tuple(one for one in done if isinstance(one, str)))
+
+    def _admit(self, pause_s: float) -> tuple[float, float] | str:
+        time.sleep(pause_s)
+        begin = time.monotonic()
+        try:
+            rpc.call(self._controller, rpc.ADMIT, self._message, _ANSWER_S)
+        except rpc.ControllerError as error:
+            return error.what
+        return begin, time.monotonic()
+
+    def spin(self, seconds: float) -> None:
+        """Keep one core busy: the control of runs beside admissions."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            pass
 
 
 def _split_cores() -> tuple[list[int], list[int]]:
@@ -108,10 +157,10 @@ def measure(settings: TenantsSettings, *, limited: bool, apart: bool) -> dict[st
             agents = ((QUIET, _QUIET_HOST, QUIET), (BUSY, _BUSY_HOST, BUSY), (_SPINNER, _BUSY_HOST, BUSY))
             for name, host, tenant in agents:
                 token = {environment.TOKEN_FILE: str(files[tenant])}
-                fleet.start_agent(name, host, "admitter", fleet.site.controller, host, name, environment=token)
+                fleet.start_agent(name, host, environment=token)
             fleet.connect()
-            fleet.agents.connect([QUIET, BUSY, _SPINNER])
-            fleet.measure(RoundsTask(_OP, settings.chunks, 0.0), _JOB)  # warm-up
+            fleet.agents.make({name: partial(Admitter, fleet.site.controller, host, name) for name, host, _ in agents})
+            fleet.measure(_JOB, _OP, settings.chunks, 0.0)  # warm-up
             runs: dict[str, list[Mapping[str, Any]]] = {ALONE: [], BESIDE: [], SPIN: []}
             for _ in range(settings.repeats):
                 for name, many in runs.items():
@@ -125,13 +174,13 @@ def _key(way: str) -> str:
 
 def _run(fleet: Fleet, settings: TenantsSettings, way: str) -> Mapping[str, Any]:
     seconds = settings.admissions * settings.pause_s
-    tasks: dict[str, Any] = fleet.tasks(RoundsTask(_OP, settings.chunks, seconds), _JOB)
-    tasks[QUIET] = AdmitTask(settings.admissions, pause_s=settings.pause_s)
+    calls: dict[str, Any] = fleet.rounds(_JOB, _OP, settings.chunks, seconds)
+    calls[QUIET] = partial(Admitter.admit, count=settings.admissions, pause_s=settings.pause_s)
     if way == BESIDE:
-        tasks[BUSY] = AdmitTask(settings.flood, settings.callers, elsewhere=True)
+        calls[BUSY] = partial(Admitter.admit, count=settings.flood, callers=settings.callers, elsewhere=True)
     elif way == SPIN:
-        tasks[_SPINNER] = SpinTask(seconds)
-    return fleet.agents.ask(tasks)
+        calls[_SPINNER] = partial(Admitter.spin, seconds=seconds)
+    return fleet.agents.ask(calls)
 
 
 def _figures(settings: TenantsSettings, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -5,29 +5,126 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import itertools
 import json
+import os
 import secrets
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lanesum.errors import ConfigurationError
+from lanesum.joining import join
 from lanesum.launch.supervisor import Supervisor
+from lanesum.session import Session
 from lanesum_fabric.topology import load
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.fleet import TOPOLOGY, mininet_fleet
 from lanesum_lab.bench.links import HUB, Wire, limited_links
 from lanesum_lab.bench.places import Links, Loopback, Place, open_site, worker_nodes
-from lanesum_lab.bench.process import command
-from lanesum_lab.bench.trainer import Trained, TrainerSetup, Training
 from lanesum_lab.run.mininet_net import MininetNetwork
 from lanesum_lab.run.site import Site
 
 LOOPBACK, SWITCH = "loopback", "switch"
 CASES = (LOOPBACK, HUB, SWITCH)
+# Longer than the transport's deadline, whose error names the missing workers.
+_GROUP_TIMEOUT_S = 300.0
+_DEADLINE_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """Results of one training on one worker.
+
+    Attributes:
+        curve: fields of :class:`lanesum_lab.train.curve.Curve`.
+        communication_s: seconds in which a bucket was in flight; 0 for peers.
+        packets: accumulator words of a packet and slots of the job; None for peers.
+    """
+
+    curve: dict[str, Any]
+    cpu_s: float
+    communication_s: float = 0.0
+    retransmissions: int = 0
+    packets: dict[str, int] | None = None
+
+
+class Trainer:
+    """Worker that runs trainings one after another, in a process of its own.
+
+    Args:
+        worker, workers: its number, and the number of workers.
+        store: file in which gloo's processes find each other.
+        interface: network interface for gloo.
+        job, limit: job of the registry and part of its data.
+    """
+
+    def __init__(self, worker: int, workers: int, store: str, interface: str, job: str, limit: int | None) -> None:
+        os.environ["GLOO_SOCKET_IFNAME"] = interface
+        import torch
+        import torch.distributed as dist
+
+        from lanesum_lab.train.jobs import find
+
+        torch.set_num_threads(1)
+        dist.init_process_group(
+            "gloo",
+            init_method=f"file://{store}",
+            rank=worker,
+            world_size=workers,
+            timeout=datetime.timedelta(seconds=_GROUP_TIMEOUT_S),
+        )
+        self._worker, self._workers = worker, workers
+        self._task = find(job).load(limit)
+        dist.barrier()
+
+    def train(self, by: str, settings: dict[str, Any], job: tuple[str, str] | None) -> Trained:
+        """Run one training.
+
+        Args:
+            by: name of a method (:mod:`lanesum_lab.train.methods`).
+            settings: fields of :class:`lanesum_lab.train.loop.TrainingSettings`.
+            job: controller and name of the job of a codec; None for peers.
+        """
+        from lanesum_lab.train.loop import TrainingSettings, train
+        from lanesum_lab.train.methods import PEERS, lanesum_hook
+
+        chosen, before = TrainingSettings(**settings), time.process_time()
+        if job is None:
+            peer = PEERS[by]
+            curve = train(self._task, chosen, title=by, hook=peer.hook(), one_bucket=peer.one_bucket)
+            return Trained(asdict(curve), time.process_time() - before)
+        with self._state(by, job, chosen.steps) as state:
+            curve = train(self._task, chosen, title=by, hook=lanesum_hook(state))
+            state.leave()
+            stats, ticket = state.stats, state.session.ticket
+        packets = {"accumulator_words": ticket.accumulator_words, "slots": ticket.slots}
+        cpu_s, again = time.process_time() - before, stats.transport.retransmissions
+        return Trained(asdict(curve), cpu_s, stats.busy_s, again, packets)
+
+    def _state(self, by: str, job: tuple[str, str], steps: int) -> Any:
+        import torch.distributed as dist
+
+        import lanesum.torch
+        from lanesum_lab.train.methods import make_codec
+
+        controller, name = job
+        ticket = join(controller=controller, job=name, worker=self._worker, wait=True)
+        codec = make_codec(by, workers=self._workers, steps=steps)
+        session = Session(ticket, codec=codec, deadline_s=_DEADLINE_S)
+        return lanesum.torch.State(session, alternative=dist.group.WORLD if by == "auto" else None)
+
+    def close(self) -> None:
+        """End the process: threads of the process group and of PyTorch's hooks outlive it."""
+        from lanesum_lab.train.group import end_process
+
+        end_process(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +147,13 @@ class TrainingNetwork:
 
     def set_up(self, folder: Path, interface: Callable[[str], str], job: str, limit: int | None) -> None:
         """Let the workers join a process group and load the data. ``interface``: of a host."""
-        self.agents.connect(list(self.workers.values()))
         store = str(folder / f"gloo-{secrets.token_hex(4)}")
-        setups = {
-            agent: TrainerSetup(number, len(self.workers), store, interface(host), job, limit)
-            for number, (host, agent) in enumerate(self.workers.items())
-        }
-        self.agents.ask(setups)
+        self.agents.make(
+            {
+                agent: partial(Trainer, number, len(self.workers), store, interface(host), job, limit)
+                for number, (host, agent) in enumerate(self.workers.items())
+            }
+        )
 
     def train(self, by: str, settings: dict[str, object]) -> tuple[list[Trained], Wire]:
         """Train by a method, in a job of its own if it is a codec; return the results, and bytes on the wire."""
@@ -67,7 +164,8 @@ class TrainingNetwork:
             job = self.site.controller, f"tta-{next(self._numbers)}"
             self.site.admit(job[1], list(self.workers), codec=by)
         before = self.wire()
-        answers = self.agents.ask(dict.fromkeys(self.workers.values(), Training(by, settings, job)))
+        call = partial(Trainer.train, by=by, settings=settings, job=job)
+        answers = self.agents.ask(dict.fromkeys(self.workers.values(), call))
         carried = self.wire() - before
         if job is not None:
             self.site.remove(job[1])
@@ -108,8 +206,7 @@ def _around_server(
     nodes = worker_nodes(workers)
     names = {node: f"worker-{node}" for node in nodes}
     for node, name in names.items():
-        trainer = place.command(node, command("trainer", agents.path(name)))
-        supervisor.start(name, trainer, environment={"OMP_NUM_THREADS": "1"})
+        supervisor.start(name, place.command(node, agents.command(name)), environment={"OMP_NUM_THREADS": "1"})
 
     def limit(rate_mbit: float | None) -> None:
         if links is not None:
@@ -131,7 +228,7 @@ def _around_switch(
     fleet, network = stack.enter_context(mininet_fleet(folder, logs, rates_mbit=rates, workers=workers))
     names = {host: f"worker-{host}" for host in fleet.plan.workers}
     for host, name in names.items():
-        fleet.start_agent(name, host, "trainer")
+        fleet.start_agent(name, host)
     built = TrainingNetwork(fleet.agents, names, fleet.site, lambda: _carried(network, names), lambda _rate: None)
     return built, network.host_interface
 

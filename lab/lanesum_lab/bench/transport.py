@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,16 @@ from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, HEADER_BYTES, WORD_BYT
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.figures import machine, spread, text
 from lanesum_lab.bench.links import HUB, limited_links
-from lanesum_lab.bench.pinger import ALL_REDUCE, ALONE, ROUND, Echoes, Flowed, Pings
-from lanesum_lab.bench.pingers import ECHO_PORT, implementations, pingers
+from lanesum_lab.bench.pingers import (
+    ALL_REDUCE,
+    ALONE,
+    ECHO_PORT,
+    ROUND,
+    Flowed,
+    Pinger,
+    implementations,
+    pingers,
+)
 from lanesum_lab.bench.places import Links, Loopback, Place
 from lanesum_lab.veth import obstacle
 
@@ -71,20 +80,25 @@ def _measure(
     latencies: dict[_Latency, list[list[float]]] = {}
     flows: dict[str, list[Flowed]] = {}
     packet = HEADER_BYTES + settings.accumulator_words * WORD_BYTES
-    echoes = Echoes((place.address(HUB), ECHO_PORT), packet, settings.count)
-    burst = replace(echoes, burst=-(-settings.values // settings.accumulator_words))
+    echoes = partial(Pinger.echoes, peer=(place.address(HUB), ECHO_PORT), size=packet, count=settings.count)
+    packets = -(-settings.values // settings.accumulator_words)
+    burst = partial(echoes, burst=packets)
+    short = {
+        ROUND: partial(Pinger.rounds, values=settings.values, count=settings.count),
+        ALL_REDUCE: partial(Pinger.all_reduces, values=settings.values, count=settings.count),
+    }
     with pingers(place, settings, names, echo=True) as kinds:
         for turn in range(settings.repeats + 1):
             taken = {
-                _Latency(path, f"{packet} bytes", ECHO): kinds[0].echoes(echoes, together=False),
-                _Latency(path, f"{packet} bytes", ECHOES): kinds[0].echoes(echoes, together=True),
-                _Latency(path, f"{burst.burst} x {packet} bytes", ECHO_BURST): kinds[0].echoes(burst, together=False),
+                _Latency(path, f"{packet} bytes", ECHO): kinds[0].times(echoes, together=False),
+                _Latency(path, f"{packet} bytes", ECHOES): kinds[0].times(echoes),
+                _Latency(path, f"{packets} x {packet} bytes", ECHO_BURST): kinds[0].times(burst, together=False),
             }
             flowed = {}
             for kind in kinds:
-                for what in (ROUND, ALL_REDUCE):
+                for what, call in short.items():
                     label = f"{what}, {settings.values * WORD_BYTES / 1024:g} KiB"
-                    taken[_Latency(path, label, kind.name)] = kind.pings(Pings(what, settings.values, settings.count))
+                    taken[_Latency(path, label, kind.name)] = kind.times(call)
                 flowed[kind.name] = kind.flow(ALONE, settings.chunks, settings.seconds)[0][0]
             if turn == 0:  # warm-up
                 continue

@@ -24,11 +24,16 @@ from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
 from lanesum_lab.bench import pictures, registry
 from lanesum_lab.bench.devices import require_torch
-from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.bench.figures import machine, spread, text
+from lanesum_lab.bench.figures import BenchError, machine, spread, text
 from lanesum_lab.bench.links import HUB, Wire
-from lanesum_lab.bench.trainer import Trained
-from lanesum_lab.bench.training_network import CASES, LOOPBACK, SWITCH, TrainingNetwork, training_network
+from lanesum_lab.bench.training_network import (
+    CASES,
+    LOOPBACK,
+    SWITCH,
+    Trained,
+    TrainingNetwork,
+    training_network,
+)
 
 COLUMNS = ("links", "by", "to target, s", "times gloo", "s per step", "MB per step", "final loss", "beside gloo")
 BREAKDOWN_COLUMNS = (

@@ -7,15 +7,15 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.bench.agents import Agents
-from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.figures import BenchError
 from lanesum_lab.bench.links import Wire
 from lanesum_lab.bench.places import FIRST_PORT, Place, open_site, worker_nodes
-from lanesum_lab.bench.process import command
-from lanesum_lab.bench.reducer import JobSizes, Reduced, Reduction, Setup
+from lanesum_lab.bench.reducer import JobSizes, Reduced, Reducer, Reduction
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,13 @@ class ReducingWorkers:
         nodes = worker_nodes(workers)
         self._workers = [f"worker-{node}" for node in nodes]
         for agent, node in zip(self._workers, nodes, strict=True):
-            reducer = place.command(node, command("reducer", self._agents.path(agent)))
+            reducer = place.command(node, self._agents.command(agent))
             environment = {"OMP_NUM_THREADS": "1", "LOCAL_WORLD_SIZE": str(workers)}
             supervisor.start(agent, reducer, environment=environment)
         self._sites = {
             servers: open_site(place, f"site{number}", servers, nodes, supervisor, folder)
             for number, servers in enumerate(dict.fromkeys(job.servers for job in jobs))
         }
-        self._agents.connect(self._workers)
         admitted = {}
         for number, job in enumerate(jobs):
             # Sites share the hosts of the workers, and no controller sees the ports of another one.
@@ -90,17 +89,20 @@ class ReducingWorkers:
             site.admit(f"job{number}", nodes, codec=job.codec, udp_port=FIRST_PORT + number)
             admitted[job.name] = job.codec, site.controller, f"job{number}"
         store = str(folder / f"gloo-{secrets.token_hex(4)}")
-        setups = {
-            agent: Setup(worker, workers, store, place.interface, admitted, device, recorded)
-            for worker, agent in enumerate(self._workers)
-        }
+        self._agents.make(
+            {
+                agent: partial(Reducer, worker, workers, store, place.interface, admitted, device, recorded)
+                for worker, agent in enumerate(self._workers)
+            }
+        )
+        first = self._workers[0]
         #: Packet size and slots of each job.
-        self.sizes: dict[str, JobSizes] = self._agents.ask(setups)[self._workers[0]]
+        self.sizes: dict[str, JobSizes] = self._agents.ask({first: Reducer.sizes})[first]
 
     def measure(self, reduction: Reduction) -> Measured:
         """Run a reduction at all workers. Raises ProcessFailedError; BenchError if the workers' sums differ."""
         cpu, wire = self._server_cpu(), self._place.wire()
-        answers = self._agents.ask(dict.fromkeys(self._workers, reduction))
+        answers = self._agents.ask(dict.fromkeys(self._workers, partial(Reducer.reduce, task=reduction)))
         wire, cpu = self._place.wire() - wire, self._server_cpu() - cpu
         # Asked after the measurement, because the answer takes processor time.
         if broken := sum(site.broken() for site in self._sites.values()):

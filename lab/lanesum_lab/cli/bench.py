@@ -36,16 +36,14 @@ def command(benchmark: Benchmark) -> Callable[..., None]:
         _show(benchmark, result, as_json)
         if picture is not None and benchmark.picture is not None:
             benchmark.picture(result, picture)
-        benchmark.check(result)
 
     annotations = {one.field: _annotation(one) for one in benchmark.options()}
     annotations |= ({"picture": Picture} if benchmark.picture is not None else {}) | {"quick": Quick, "as_json": Json}
-    flags = [one.field for one in benchmark.options() if one.kind is bool]
     parameters = [
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=False if name in (*flags, "quick", "as_json") else None,
+            default=False if name in ("quick", "as_json") else None,
             annotation=annotation,
         )
         for name, annotation in annotations.items()
@@ -59,7 +57,7 @@ def command(benchmark: Benchmark) -> Callable[..., None]:
 def _annotation(option: BenchmarkOption) -> Any:
     kind: Any = str if option.is_list else option.kind
     info = typer.Option(option.flag, help=option.help, min=None if option.is_list else option.low)
-    return Annotated[kind if kind is bool else kind | None, info]
+    return Annotated[kind | None, info]
 
 
 def _show(benchmark: Benchmark, result: dict[str, Any], as_json: bool) -> None:
@@ -68,8 +66,7 @@ def _show(benchmark: Benchmark, result: dict[str, Any], as_json: bool) -> None:
         typer.echo(json.dumps(result, indent=2))
         return
     screen = console()
-    for titles, rows in benchmark.tables:
-        columns = titles(result) if callable(titles) else titles
+    for columns, rows in benchmark.tables:
         # The first two columns name the case, which must not be cut off.
         table = Table(*(Column(name, no_wrap=number < 2) for number, name in enumerate(columns)))
         for row in rows(result):

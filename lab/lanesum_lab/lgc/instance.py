@@ -32,8 +32,7 @@ from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import WORD_BYTES
-from lanesum_lab.baselines.checks import checked_workers, finite_vector
-from lanesum_lab.codec_steps import followed, watched
+from lanesum_lab.codec_steps import checked_workers, finite_vector, followed, watched
 from lanesum_lab.lgc.guard import Guard
 from lanesum_lab.lgc.latents import LatentCodes
 from lanesum_lab.lgc.network import WINDOW, Architecture, Autoencoder

@@ -19,8 +19,8 @@ from typing import Any
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 from lanesum_fabric.topology import Topology
 from lanesum_lab.builds.rates import WIRE_OVERHEAD
-from lanesum_lab.rate_limit import htb_rate, htb_root
 from lanesum_lab.run.plan import mininet_path
+from lanesum_lab.veth import htb_rate, htb_root
 from lanesum_switch.faults.topology_names import switch_links
 
 _MAX_INTERFACE = 15  # characters (linux/if.h: IFNAMSIZ)

@@ -23,7 +23,7 @@ from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs.records import DEFAULT_SLOTS
 from lanesum_fabric.topology import Topology, load
-from lanesum_lab import rate_limit, targets, veth
+from lanesum_lab import targets, veth
 from lanesum_lab.builds.rates import WIRE_OVERHEAD
 from lanesum_lab.targets import SwitchTarget
 from lanesum_switch.faults.plan import FaultPlan, Names
@@ -255,7 +255,7 @@ def _link_rate(
     elif asked is None and not timed:
         return None, "a run with faults is not timed"
     else:
-        problem = rate_limit.obstacle()
+        problem = veth.rate_obstacle()
     if problem and asked is not None:
         raise MissingToolError(f"The links cannot have {asked:g} Mbit/s: {problem}.", "Leave the rate out.")
     if problem:

@@ -29,8 +29,8 @@ from lanesum_lab.train.group import check_ranks
 from lanesum_lab.train.jobs import Task
 from lanesum_lab.train.loop import TrainingSettings, train
 from lanesum_lab.train.methods import lanesum_hook
-from lanesum_lab.train.recorded_sums import RecordedSumCheck
 from lanesum_lab.train.report import Report
+from lanesum_lab.train.sum_check import RecordedSumCheck
 
 _COUNTERS = Path("/proc/net/dev")  # of the network namespace of this process
 _RECEIVED, _SENT = 0, 8  # columns

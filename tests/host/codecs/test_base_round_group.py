@@ -22,7 +22,6 @@ from lanesum.codecs import (
 )
 from lanesum.codecs.base import Vector
 from lanesum.protocol.lanes import LaneOp
-from lanesum_lab.bench.timed import TimedCodec
 from lanesum_lab.codec_simulation import simulate
 
 
@@ -66,13 +65,6 @@ def test_every_round_of_group_has_own_aggregate() -> None:
     assert run.values.tolist() == [6, 2, 7, 10]
     assert [words.tolist() for words in run.aggregates] == [[5], [6, 2, 7], [10]]
     assert codec.overlapped == 2
-
-
-def test_timed_codec_passes_groups_on() -> None:
-    codec = Grouped(2)
-    timed = TimedCodec(codec)
-    assert simulate(timed, VECTORS).values.tolist() == [6, 2, 7, 10]
-    assert codec.overlapped == 2 and timed.phases.network > 0
 
 
 def test_workers_whose_groups_differ_are_told() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lanesum.errors import ConfigurationError
-from lanesum_lab.baselines.thc_paper.tables import (
+from lanesum_lab.baselines.thc_paper.codec import (
     best_table,
     clamping_error,
     rounding_variance,

@@ -106,8 +106,8 @@ def test_speed_beside_pytorch(tmp_path: Path) -> None:
     assert all(len(row) == len(two_threads.COLUMNS) for row in two_threads.rows(result))
     several = len(os.sched_getaffinity(0)) > 1 and availability().core is not None
     assert {one["step"] for one in result["threads"]} >= ({"norm", "encode", "decode"} if several else set())
-    pictures.codec(result, tmp_path / "codec.png")
-    assert (tmp_path / "codec.png").stat().st_size > 10_000
+    with pytest.raises(ConfigurationError, match="The picture shows the comparison of codecs, which was not measured"):
+        pictures.codec(result, tmp_path / "codec.png")
 
 
 @pytest.mark.skipif(availability().core is None, reason=availability().reason)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import io
 import json
 import socket
 import sys
@@ -28,10 +27,9 @@ from lanesum_lab.bench import (
     switch,
     tta,
 )
-from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.bench.pinger import ALL_REDUCE, Pinger, Pings
-from lanesum_lab.bench.reducer import Reduced, Reduction
-from lanesum_lab.bench.timed import Phases
+from lanesum_lab.bench.figures import BenchError
+from lanesum_lab.bench.pingers import Pinger
+from lanesum_lab.bench.reducer import Phases, Reduced, Reduction
 from lanesum_lab.bench.workers import Measured, ReducingWorkers, Wire
 from lanesum_lab.cli import bench as commands
 
@@ -56,7 +54,7 @@ def test_picture_without_matplotlib_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with (
         pytest.raises(MissingToolError, match=r"Pictures need matplotlib\. Run: pip install matplotlib"),
-        pictures._figure(io.BytesIO(), 1, "title", {}, width=4),
+        pictures._figure(Path("none.png"), 1, "title", {}, width=4),
     ):
         pass
 
@@ -114,11 +112,11 @@ def test_sparse_sum_that_differs_between_runs_raises() -> None:
 
 
 def test_wrong_small_sum_is_an_error() -> None:
-    pinger = Pinger()
+    pinger = object.__new__(Pinger)
     session = SimpleNamespace(ticket=SimpleNamespace(workers=2), all_reduce=lambda values: 3 * values)
     pinger._session = session  # type: ignore[assignment]
     with pytest.raises(BenchError, match="An all-reduce of small vectors has a wrong sum"):
-        pinger.work(Pings(ALL_REDUCE, 8, 1))
+        pinger.all_reduces(8, 1)
 
 
 def test_result_that_does_not_come_back_raises(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import socket
 import subprocess
@@ -20,8 +21,8 @@ from lanesum.launch.supervisor import ProcessFailedError, Supervisor
 from lanesum.protocol import LaneOp
 from lanesum.transport import JobTicket, TransportStats
 from lanesum_lab.bench.agents import Agents
-from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.bench.rounds import KnownRounds, RoundsDone, RoundsTask, RoundsWorker
+from lanesum_lab.bench.figures import BenchError
+from lanesum_lab.bench.fleet import KnownRounds, RoundsDone, RoundsWorker
 
 
 def bench(*arguments: str) -> dict[str, Any]:
@@ -83,8 +84,9 @@ class Transport:
 @pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.EXPAND8])
 def test_wrong_word_is_counted(op: LaneOp) -> None:
     ticket = JobTicket(job=1, tag=2, worker=1, workers=3, slots=8)
-    worker = RoundsWorker(Transport(ticket, op, 4))  # type: ignore[arg-type]
-    done = worker.work(RoundsTask(op, 4, seconds=3600.0))
+    worker = object.__new__(RoundsWorker)
+    worker._transport, worker._known = Transport(ticket, op, 4), {}  # type: ignore[assignment]
+    done = worker.run(op, 4, seconds=3600.0)
     assert (done.wrong, len(done.times)) == (1, 3)
     assert done.words == 3 * (4 * ticket.accumulator_words - op.shape.accumulator_words_per_group)
     assert done.stats["packets_sent"] == 15
@@ -103,19 +105,18 @@ def test_rate_leaves_out_the_first_round() -> None:
     assert RoundsDone((10.0, 11.0, 13.0), words=0, wrong=0, stats={}).rate == pytest.approx(2 / 3)
 
 
+def end(_text: str) -> None:
+    sys.exit("it broke")
+
+
 def test_failed_process_ends_the_benchmark(tmp_path: Path) -> None:
-    program = (
-        "import sys\n"
-        "from lanesum_lab.bench.agents import serve\n"
-        "serve(sys.argv[1], lambda task: task if task == 'well' else sys.exit('it broke'))\n"
-    )
     with Supervisor(tmp_path / "logs") as supervisor:
         agents = Agents(supervisor, tmp_path)
-        supervisor.start("one", [sys.executable, "-c", program, agents.path("one")])
-        agents.connect(["one"])
-        assert agents.ask({"one": "well"}) == {"one": "well"}
+        supervisor.start("one", agents.command("one"))
+        agents.make({"one": functools.partial(str, "well")})
+        assert agents.ask({"one": str.upper}) == {"one": "WELL"}
         with pytest.raises((ProcessFailedError, BenchError), match="one"):
-            agents.ask({"one": "badly"})
+            agents.ask({"one": end})
         agents.close()
 
 
@@ -123,4 +124,24 @@ def test_process_that_never_starts_is_named(tmp_path: Path) -> None:
     with Supervisor(tmp_path / "logs") as supervisor:
         supervisor.start("one", [sys.executable, "-c", "import sys; sys.exit('no such host')"])
         with pytest.raises(ProcessFailedError, match="no such host"):
-            Agents(supervisor, tmp_path).connect(["one"])
+            Agents(supervisor, tmp_path).make({"one": str})
+
+
+class Closed:
+    """Object that says in a file that it was closed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def close(self) -> None:
+        self._path.touch()
+
+
+def test_agent_closes_its_object_at_the_end(tmp_path: Path) -> None:
+    with Supervisor(tmp_path / "logs") as supervisor:
+        agents = Agents(supervisor, tmp_path)
+        child = supervisor.start("one", agents.command("one"))
+        agents.make({"one": functools.partial(Closed, tmp_path / "closed")})
+        agents.close()
+        assert child.process.wait(60) == 0
+    assert (tmp_path / "closed").exists()

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from lanesum.codecs import CodecError, Part
 from lanesum_lab.lgc.guard import Guard
-from lanesum_lab.lgc.innovation import Innovation
 from lanesum_lab.lgc.latents import LatentCodes
 from lanesum_lab.lgc.network import Architecture, Autoencoder, product
 from lanesum_lab.lgc.selection import SelectionLayout
+from lanesum_lab.lgc.server import Innovation
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed.")
 

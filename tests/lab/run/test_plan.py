@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum_lab import rate_limit, targets
+from lanesum_lab import targets, veth
 from lanesum_lab.run import plan as plan_module
 from lanesum_lab.run.commands import Scratch, training_arguments, training_environment
 from lanesum_lab.run.plan import RunPlan, line_rate_mbit
@@ -21,7 +21,7 @@ from lanesum_lab.run.plan import RunPlan, line_rate_mbit
 def as_root(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A machine with root, Mininet and traffic control."""
     monkeypatch.setattr(plan_module, "mininet_obstacle", lambda: "")
-    monkeypatch.setattr(rate_limit, "obstacle", lambda: "")
+    monkeypatch.setattr(veth, "rate_obstacle", lambda: "")
     return monkeypatch
 
 
@@ -64,7 +64,7 @@ def test_plan_with_faults_has_no_limit(as_root: pytest.MonkeyPatch) -> None:
 
 
 def test_plan_without_traffic_control_says_why(as_root: pytest.MonkeyPatch) -> None:
-    as_root.setattr(rate_limit, "obstacle", lambda: "tc cannot limit rates here (no htb)")
+    as_root.setattr(veth, "rate_obstacle", lambda: "tc cannot limit rates here (no htb)")
     assert (make().link_mbit, make().link_why) == (None, "tc cannot limit rates here (no htb)")
     with pytest.raises(MissingToolError, match="cannot have 4 Mbit/s: tc cannot limit rates here"):
         make(rate_mbit=4)

@@ -13,7 +13,7 @@ import pytest
 import torch.distributed as dist
 
 from lanesum.errors import ConfigurationError
-from lanesum_lab.train import jobs, loop, rank, recorded_sums, source_text
+from lanesum_lab.train import jobs, loop, rank, source_text, sum_check
 from lanesum_lab.train.sum_check import SumCheckError
 
 
@@ -68,7 +68,7 @@ def test_text_of_fewer_than_two_samples_is_refused(name: str, sizes: str, monkey
 
 def test_record_that_ends_within_round_raises() -> None:
     with pytest.raises(SumCheckError, match="The record of a round ends after 1 of 2 words"):
-        recorded_sums._words(io.BytesIO(bytes(4)), 2)
+        sum_check._words(io.BytesIO(bytes(4)), 2)
 
 
 def test_check_without_the_other_ranks_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_check_without_the_other_ranks_is_an_error(monkeypatch: pytest.MonkeyPat
         raise RuntimeError("connection closed by peer")
 
     monkeypatch.setattr(dist, "barrier", barrier)
-    check = object.__new__(recorded_sums.RecordedSumCheck)
+    check = object.__new__(sum_check.RecordedSumCheck)
     check._group = None
     with pytest.raises(SumCheckError, match="The check of sums failed: connection closed by peer"):
         check._meet()

@@ -9,17 +9,20 @@ others are in flight or decoded, in any thread.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, Vector, Words
-from lanesum.codecs.kernels.interface import Rotation, rotation_of
+from lanesum.codecs.kernels.dispatch import chosen
+from lanesum.codecs.kernels.interface import Bytes, Floats, Rotation, rotation_of
 from lanesum.codecs.kernels.philox import RandomStream
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
-from lanesum_lab.baselines.thc_paper.kernels import kernels, powers_of_two
+from lanesum_lab.baselines.thc_paper import reference
 from lanesum_lab.baselines.thc_paper.reference import (
     CODES_PER_WORD,
     LANES_PER_WORD,
@@ -27,6 +30,29 @@ from lanesum_lab.baselines.thc_paper.reference import (
     RandomKey,
     Scale,
 )
+
+
+class PaperKernels(NamedTuple):
+    """Kernels of one chunk; :mod:`lanesum_lab.baselines.thc_paper.reference` documents them and their arguments."""
+
+    rotate: Callable[[Floats, tuple[float, float], Rotation, Floats], None]
+    quantize: Callable[[Floats, float, Words, RandomKey, Words], None]
+    decode: Callable[[Words, LaneContributors, Rotation, Scale, Floats, Floats], None]
+    residual: Callable[[Floats, Words, Floats, Bytes | None, Rotation, Scale, Floats, Floats], None]
+
+
+_REFERENCE = PaperKernels(*(getattr(reference, name) for name in PaperKernels._fields))
+
+
+def kernels() -> PaperKernels:
+    """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.chosen`."""
+    return chosen(_REFERENCE, "CodecKernels", threads=1)
+
+
+def powers_of_two(exponent: int) -> tuple[float, float]:
+    """Return two factors inside float32 with the product ``2**exponent``; the first is 1 if one is sufficient."""
+    half = exponent // 2 if abs(exponent) > 120 else 0
+    return math.ldexp(1.0, half), math.ldexp(1.0, exponent - half)
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,21 @@ import subprocess
 
 import pytest
 
-from lanesum_lab import rate_limit, veth
+from lanesum_lab import veth
 
 
 @pytest.mark.skipif(bool(veth.obstacle()), reason=veth.obstacle())
 @pytest.mark.parametrize("rate_mbit", [0.01, 1, 10, 1000, 100_000])
 def test_htb_orders_have_no_warning(rate_mbit: float) -> None:
-    limits = [rate_limit.htb_rate("lo", rate_mbit, overhead=24), rate_limit.htb_rate("lo", rate_mbit, burst=15_000)]
-    orders = [rate_limit.htb_root("lo"), *limits]
+    limits = [veth.htb_rate("lo", rate_mbit, overhead=24), veth.htb_rate("lo", rate_mbit, burst=15_000)]
+    orders = [veth.htb_root("lo"), *limits]
     done = subprocess.run(
         ["unshare", "--net", "tc", "-batch", "-"], input="\n".join(orders), capture_output=True, text=True
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert rate_limit.obstacle() == ""
+    assert veth.rate_obstacle() == ""
 
 
 def test_obstacle_names_the_missing_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "unshare is not on PATH" in rate_limit.obstacle()
+    assert "unshare is not on PATH" in veth.rate_obstacle()

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
+from lanesum_lab.tofino_model.exact import LpmTable
 from lanesum_lab.tofino_model.harness import TofinoModelError
-from lanesum_lab.tofino_model.routes import LpmTable
 
 
 def _table(size: int = 4) -> LpmTable:

@@ -19,8 +19,7 @@ from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.protocol import LaneOp
 from lanesum.session import ObservedRound
 from lanesum_lab.baselines.thc_paper import PaperTHC
-from lanesum_lab.train.recorded_sums import RecordedSumCheck
-from lanesum_lab.train.sum_check import SumCheckError
+from lanesum_lab.train.sum_check import RecordedSumCheck, SumCheckError
 from tests.host.torch.ranks import Ranks
 from tests.lab.train.test_sum_check import WORDS, own_words
 

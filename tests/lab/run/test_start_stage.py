@@ -12,7 +12,7 @@ import pytest
 from lanesum.cli.signals import READY
 from lanesum.launch.supervisor import ProcessFailedError
 from lanesum.rpc import controller as rpc
-from lanesum_lab.run import steps
+from lanesum_lab.run import start
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.plan import RunPlan, make_plan
 from lanesum_lab.run.site import Site, here
@@ -64,6 +64,6 @@ def test_killed_controller_is_not_asked(tmp_path: Path, plan: RunPlan) -> None:
         supervisor.kill(supervisor.start(CONTROLLER, ["sleep", "60"]))
         scratch, at = Scratch(tmp_path), ("127.0.0.1", 1)
         site = Site("star4", tmp_path, supervisor)
-        stage = steps.Stage(plan, supervisor, scratch, site, at, str, here)
+        stage = start.Stage(plan, supervisor, scratch, site, at, str, here)
         with pytest.raises(rpc.UnreachableError, match="The controller was killed as planned"):
             stage._ask(rpc.COUNTERS, 1.0)
