@@ -35,7 +35,7 @@ from lanesum.launch.supervisor import Child, Supervisor
 from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.transport.ticket import JobTicket
-from lanesum_lab.run.commands import rank_environment
+from lanesum_lab.run.site import rank_environment
 from lanesum_lab.train.progress import ENV_STEP_FILE, StepFile
 from tests.attack.held import _rss_mib, _spread
 from tests.free_ports import free_ports

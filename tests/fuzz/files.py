@@ -21,8 +21,8 @@ from pathlib import Path
 from lanesum.cli import server
 from lanesum.errors import LanesumError
 from lanesum.joining import take_ticket
+from lanesum.launch.launcher import StatusLine
 from lanesum.launch.run_folder import RunFolder
-from lanesum.launch.status import StatusLine
 from lanesum.server import ServerJob
 from lanesum.server.journal import Journal
 from lanesum.server.member_table import MemberTable

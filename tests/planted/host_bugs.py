@@ -217,7 +217,7 @@ LAUNCH = (
     ),
     *bugs(
         "launch",
-        f"{_HOST}/launch/status.py",
+        f"{_HOST}/launch/launcher.py",
         ("the share that is sent is called saved", "{1 - sent / plain:.0%}", "{sent / plain:.0%}"),
         (
             "megabytes are called gigabytes",

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker's session: all-reduces of arrays and tensors over the workers of a job."""
 
-from lanesum.session.all_reduce import AllReduce
-from lanesum.session.observer import ObservedRound, RoundObserver
+from lanesum.session.all_reduce import AllReduce, ObservedRound, RoundObserver
 from lanesum.session.session import Session
 from lanesum.transport.options import SessionOptions
 

@@ -35,9 +35,15 @@ from lanesum.codecs.base import (
 )
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.protocol.lanes import LaneOp
-from lanesum.session.all_reduce import AllReduce, SessionPhases, StartedRound
+from lanesum.session.all_reduce import (
+    AllReduce,
+    ObservedRound,
+    RoundObserver,
+    SessionPhases,
+    StartedRound,
+    make_aggregate,
+)
 from lanesum.session.lengths import AppendedLengths
-from lanesum.session.observer import ObservedRound, RoundObserver, make_aggregate
 from lanesum.transport import UdpTransport
 from lanesum.transport.errors import SessionClosedError
 from lanesum.transport.native_engine import NativeRoundState

@@ -19,7 +19,7 @@ from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, St
 from lanesum.codecs.error_feedback import checked_memory
 from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors, parts_of
 from lanesum.codecs.registry import register
-from lanesum.codecs.sparse.topk import TopK
+from lanesum.codecs.sparse.methods import TopK
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum_lab.codec_steps import checked_workers, finite_vector

@@ -27,8 +27,7 @@ from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import ETHERNET_MTU, WORD_BYTES
 from lanesum_lab.bench import devices, registry
 from lanesum_lab.bench.figures import BenchError, machine, spread, text
-from lanesum_lab.bench.links import HUB, limited_links
-from lanesum_lab.bench.places import Links, Loopback, Place, worker_nodes
+from lanesum_lab.bench.places import HUB, Links, Loopback, Place, limited_links, worker_nodes
 from lanesum_lab.bench.reducer import GLOO, NCCL, NCCL_HALF, TWO_SHOTS, Reduction
 from lanesum_lab.bench.vectors import MODELS, record
 from lanesum_lab.bench.workers import Measured, ReducingWorkers, ReductionJob

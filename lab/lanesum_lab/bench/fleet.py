@@ -27,10 +27,9 @@ from lanesum.transport import JobTicket, UdpTransport
 from lanesum_fabric.topology import Topology, load
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.places import free_block
-from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
 from lanesum_lab.run.plan import RunPlan, make_plan
-from lanesum_lab.run.site import At, here, start_plan
+from lanesum_lab.run.site import At, Scratch, here, start_plan
 from lanesum_switch.faults.links import LinkFaults
 
 TOPOLOGY = "star4"

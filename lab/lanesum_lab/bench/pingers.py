@@ -31,8 +31,7 @@ from lanesum.transport.latency import LatencyHistogram
 from lanesum_control.servers.remote_server import RemoteServer
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.figures import BenchError
-from lanesum_lab.bench.links import HUB
-from lanesum_lab.bench.places import Place, make_tickets, worker_nodes
+from lanesum_lab.bench.places import HUB, Place, make_tickets, worker_nodes
 from lanesum_lab.processor_time import processor_s
 from lanesum_lab.run.supervisor import RunSupervisor
 from lanesum_lab.targets.embedded import lanesum_command

@@ -20,8 +20,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.figures import BenchError, machine, spread, text
-from lanesum_lab.bench.links import HUB, limited_links
-from lanesum_lab.bench.places import Links
+from lanesum_lab.bench.places import HUB, Links, limited_links
 from lanesum_lab.bench.reducer import ALL_GATHER, Reduction
 from lanesum_lab.bench.vectors import Sparse
 from lanesum_lab.bench.workers import Measured, ReducingWorkers, ReductionJob

@@ -23,11 +23,11 @@ from lanesum.errors import ConfigurationError
 from lanesum.joining import join
 from lanesum.launch.supervisor import Supervisor
 from lanesum.session import Session
+from lanesum.transport import JobTicket
 from lanesum_fabric.topology import load
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.fleet import TOPOLOGY, mininet_fleet
-from lanesum_lab.bench.links import HUB, Wire, limited_links
-from lanesum_lab.bench.places import Links, Loopback, Place, open_site, worker_nodes
+from lanesum_lab.bench.places import HUB, Links, Loopback, Place, Wire, limited_links, open_site, worker_nodes
 from lanesum_lab.run.mininet_net import MininetNetwork
 from lanesum_lab.run.site import Site
 
@@ -92,30 +92,27 @@ class Trainer:
             settings: fields of :class:`lanesum_lab.train.loop.TrainingSettings`.
             job: controller and name of the job of a codec; None for peers.
         """
-        from lanesum_lab.train.loop import TrainingSettings, train
-        from lanesum_lab.train.methods import PEERS, lanesum_hook
+        from lanesum_lab.train.loop import TrainingSettings
+        from lanesum_lab.train.methods import train_by
 
         chosen, before = TrainingSettings(**settings), time.process_time()
-        if job is None:
-            peer = PEERS[by]
-            curve = train(self._task, chosen, title=by, hook=peer.hook(), one_bucket=peer.one_bucket)
-            return Trained(asdict(curve), time.process_time() - before)
-        with self._state(by, job, chosen.steps) as state:
-            curve = train(self._task, chosen, title=by, hook=lanesum_hook(state))
-            state.leave()
-            stats, ticket = state.stats, state.session.ticket
+        ticket = None
+        if job is not None:
+            ticket = join(controller=job[0], job=job[1], worker=self._worker, wait=True)
+        curve, stats = train_by(by, self._task, chosen, lambda: self._state(by, ticket, chosen.steps), title=by)
+        cpu_s = time.process_time() - before
+        if stats is None or ticket is None:
+            return Trained(asdict(curve), cpu_s)
         packets = {"accumulator_words": ticket.accumulator_words, "slots": ticket.slots}
-        cpu_s, again = time.process_time() - before, stats.transport.retransmissions
-        return Trained(asdict(curve), cpu_s, stats.busy_s, again, packets)
+        return Trained(asdict(curve), cpu_s, stats.busy_s, stats.transport.retransmissions, packets)
 
-    def _state(self, by: str, job: tuple[str, str], steps: int) -> Any:
+    def _state(self, by: str, ticket: JobTicket | None, steps: int) -> Any:
         import torch.distributed as dist
 
         import lanesum.torch
         from lanesum_lab.train.methods import make_codec
 
-        controller, name = job
-        ticket = join(controller=controller, job=name, worker=self._worker, wait=True)
+        assert ticket is not None
         codec = make_codec(by, workers=self._workers, steps=steps)
         session = Session(ticket, codec=codec, deadline_s=_DEADLINE_S)
         return lanesum.torch.State(session, alternative=dist.group.WORLD if by == "auto" else None)

@@ -21,7 +21,6 @@ import numpy as np
 from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, HEADER_BYTES, WORD_BYTES
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.figures import machine, spread, text
-from lanesum_lab.bench.links import HUB, limited_links
 from lanesum_lab.bench.pingers import (
     ALL_REDUCE,
     ALONE,
@@ -32,7 +31,7 @@ from lanesum_lab.bench.pingers import (
     implementations,
     pingers,
 )
-from lanesum_lab.bench.places import Links, Loopback, Place
+from lanesum_lab.bench.places import HUB, Links, Loopback, Place, limited_links
 from lanesum_lab.veth import obstacle
 
 ECHO = "UDP echo"

@@ -25,7 +25,7 @@ from lanesum.errors import ConfigurationError
 from lanesum_lab.bench import pictures, registry
 from lanesum_lab.bench.devices import require_torch
 from lanesum_lab.bench.figures import BenchError, machine, spread, text
-from lanesum_lab.bench.links import HUB, Wire
+from lanesum_lab.bench.places import HUB, Wire
 from lanesum_lab.bench.training_network import (
     CASES,
     LOOPBACK,

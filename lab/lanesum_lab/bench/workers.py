@@ -13,8 +13,7 @@ from pathlib import Path
 from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.figures import BenchError
-from lanesum_lab.bench.links import Wire
-from lanesum_lab.bench.places import FIRST_PORT, Place, open_site, worker_nodes
+from lanesum_lab.bench.places import FIRST_PORT, Place, Wire, open_site, worker_nodes
 from lanesum_lab.bench.reducer import JobSizes, Reduced, Reducer, Reduction
 
 

@@ -6,14 +6,53 @@ from __future__ import annotations
 
 import json
 import statistics
+import subprocess
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
+from lanesum.cli import launch
+from lanesum.errors import LanesumError
 from lanesum_control.cli.console import console
 from lanesum_fabric.cli.typer_main import typer_main
+
+_MODULE = "lanesum_lab.train.rank"
+
+
+class TrainingFailedError(LanesumError):
+    """A rank of the training failed; its messages precede the error."""
+
+
+def train_ranks(
+    job: str, by: str, *, workers: int, switch: str, seed: int, out: Path, arguments: list[str]
+) -> list[dict[str, Any]]:
+    """Train ``job`` by ``by``; return the ranks' records.
+
+    Args:
+        by: name of a method.
+        switch: switch on the path of a codec's packets, as for ``lanesum launch``.
+        seed: seed of the training, and of the codec's random bits.
+
+    Raises ConfigurationError, TrainingFailedError, and the exceptions of ``lanesum launch``.
+    """
+    from lanesum_lab.train.jobs import find
+    from lanesum_lab.train.methods import PEERS, check_method
+
+    find(job)
+    check_method(by, workers)
+    command = [job, "--by", by, "--out", str(out), "--seed", str(seed), *arguments]
+    if by in PEERS:
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={workers}"]
+        status = subprocess.run([*torchrun, "-m", _MODULE, *command], check=False).returncode
+    else:
+        options = ["--nproc", str(workers), "--switch", switch, "--codec", by, "--seed", str(seed)]
+        status = launch.main([*options, "--module", _MODULE, *command])
+    if status != 0:
+        raise TrainingFailedError(f"The training ended with exit code {status}.", "Read the messages above.")
+    return [json.loads((out / f"rank-{rank}.json").read_text()) for rank in range(workers)]
 
 
 def train(
@@ -34,13 +73,11 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
     """Train a job on data that every machine has, with all workers on this machine."""
-    from lanesum_lab.run import local_training
-
     folder = out or Path("out/train") / job
     given = {"--steps": steps, "--batch": batch, "--lr": lr, "--limit": limit}
     arguments = [f"{name}={value}" for name, value in given.items() if value is not None]
     arguments += [f"--checkpoint-every={checkpoint_every}", *(["--resume"] if resume else [])]
-    records = local_training.train(job, by, workers=workers, switch=switch, seed=seed, out=folder, arguments=arguments)
+    records = train_ranks(job, by, workers=workers, switch=switch, seed=seed, out=folder, arguments=arguments)
     first = records[0]
     result = {
         "job": job,

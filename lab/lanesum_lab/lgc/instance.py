@@ -33,8 +33,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import WORD_BYTES
 from lanesum_lab.codec_steps import checked_workers, finite_vector, followed, watched
-from lanesum_lab.lgc.guard import Guard
-from lanesum_lab.lgc.latents import LatentCodes
+from lanesum_lab.lgc.latents import Guard, LatentCodes
 from lanesum_lab.lgc.network import WINDOW, Architecture, Autoencoder
 from lanesum_lab.lgc.phases import Phase, PhaseBytes, PhaseSchedule
 from lanesum_lab.lgc.selection import Selection, SelectionLayout
@@ -64,7 +63,7 @@ class LGC(abc.ABC):
         warm_up: number of dense all-reduces of a parameter.
         training: number of all-reduces after them that train the autoencoder.
         channels: latents for 16 values.
-        guard: see :class:`lanesum_lab.lgc.guard.Guard`.
+        guard: see :class:`lanesum_lab.lgc.latents.Guard`.
         passes: training steps of each training all-reduce.
 
     The positions are those of the largest values of a leader, another worker in each all-reduce. One worker trains.

@@ -10,8 +10,8 @@ from lanesum.codecs.base import CodecContext, Round, RoundShape, Vector, Words
 from lanesum.codecs.gathered import summed
 from lanesum.codecs.registry import register
 from lanesum.protocol.lanes import LaneOp
-from lanesum_lab.lgc.guard import GUARD_WORDS
 from lanesum_lab.lgc.instance import LGC, Exchange
+from lanesum_lab.lgc.latents import GUARD_WORDS
 from lanesum_lab.lgc.network import Autoencoder
 from lanesum_lab.lgc.phases import PhaseBytes
 from lanesum_lab.lgc.selection import Selection

@@ -23,7 +23,6 @@ from lanesum.protocol.lanes import WORD_BITS, LaneOp
 from lanesum_lab.baselines.fields import bits_to_words, pack_bits, unpack_bits, words_to_bits
 from lanesum_lab.baselines.floats import BF16_MAX, GatheredFloats
 from lanesum_lab.codec_steps import gather, sum_in_order
-from lanesum_lab.lgc.guard import GUARD_WORDS
 from lanesum_lab.lgc.instance import (
     DENSITY,
     GUARD,
@@ -34,6 +33,7 @@ from lanesum_lab.lgc.instance import (
     WIDTH,
     Exchange,
 )
+from lanesum_lab.lgc.latents import GUARD_WORDS
 from lanesum_lab.lgc.network import Autoencoder
 from lanesum_lab.lgc.phases import PhaseBytes
 from lanesum_lab.lgc.selection import Selection
@@ -150,7 +150,7 @@ class ServerLGC(LGC):
     innovations (ADD32, gathered) and the guard (MAX).
 
     ``innovation``: share of the selected values that each worker corrects, with ``innovation_bits`` each; see
-    :mod:`lanesum_lab.lgc.server`. The decoder has one head for the leader and one for all others, not one for
+    :class:`Innovation`. The decoder has one head for the leader and one for all others, not one for
     each worker, because the leader changes. In the training phase the values of all workers are gathered as bf16.
     """
 

@@ -1,15 +1,19 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Start a planned run: on loopback as plain processes, or in Mininet with one worker for each host."""
+"""Start a planned run: on loopback as plain processes, or in Mininet with one worker for each host.
+
+Counters and events are also those of processes that were killed meanwhile.
+"""
 
 from __future__ import annotations
 
+import collections
 import os
 import socket
 import sys
 import tempfile
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +21,112 @@ from lanesum import environment
 from lanesum._internal.output_file import make_folder, write_file
 from lanesum.launch.supervisor import Child
 from lanesum.rpc import controller as rpc
-from lanesum_control.servers.remote_server import RemoteServer
-from lanesum_lab.run import commands
-from lanesum_lab.run.commands import Scratch
+from lanesum.server.jobs import ServerStatus
+from lanesum_control.servers.controlled_server import packets_as_of_a_switch
+from lanesum_control.servers.remote_server import RemoteServer, ServerError
 from lanesum_lab.run.mininet_net import mininet_network
-from lanesum_lab.run.outcome import FINAL_STATUS_TIMEOUT_S, CounterTotals, RunOutcome
 from lanesum_lab.run.plan import TOPOLOGY, RunPlan
-from lanesum_lab.run.process_faults import ProcessFaults
-from lanesum_lab.run.site import Site, here, start_plan
-from lanesum_lab.run.supervisor import RunSupervisor
+from lanesum_lab.run.site import (
+    JOB,
+    Scratch,
+    Site,
+    here,
+    rank_environment,
+    relay_command,
+    start_plan,
+    training_arguments,
+    training_environment,
+)
+from lanesum_lab.run.supervisor import ProcessFaults, RunSupervisor
 from lanesum_lab.train.progress import ENV_STEP_FILE, StepFile
 from lanesum_lab.train.report import Report
 from lanesum_switch.faults.links import LinkFaults
 from lanesum_switch.faults.plan import FaultPlan
 from lanesum_switch.faults.topology_names import CONTROLLER
+
+FINAL_STATUS_TIMEOUT_S = 2.0  # a kill waits for no longer
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """Counters and events of the processes of a run.
+
+    Attributes:
+        counters: in the form of the controller's answer to COUNTERS, summed over all restarts of every process:
+            ``packets`` by decision at all switches together, ``switches`` at each of them, ``servers`` with
+            ``decisions`` and ``refused`` of each, ``server`` with those of all together.
+        events: events of the controller, oldest first.
+        faults: rules with their counts, and faults of processes; empty without a fault plan.
+    """
+
+    counters: dict[str, Any]
+    events: list[dict[str, Any]] = field(default_factory=list)
+    faults: dict[str, Any] = field(default_factory=dict)
+
+
+class CounterTotals:
+    """Sum of the counters of all processes, including those that are lost when a process is killed.
+
+    Args:
+        ask: calls a method of the controller, with a time limit in seconds. May raise ControllerError.
+        servers: by the name of each server, a function that returns its status. May raise ServerError. Works without
+            a controller.
+    """
+
+    def __init__(
+        self, ask: Callable[[str, float], dict[str, Any]], servers: Mapping[str, Callable[[], ServerStatus]]
+    ) -> None:
+        self._ask = ask
+        self._server_status = servers
+        self._packets: collections.Counter[str] = collections.Counter()
+        self._switches: dict[str, collections.Counter[str]] = {}
+        self._servers: dict[str, dict[str, collections.Counter[str]]] = {
+            name: {"decisions": collections.Counter(), "refused": collections.Counter()} for name in servers
+        }
+        self._server_before: collections.Counter[str] = collections.Counter()
+        self._events: list[dict[str, Any]] = []
+
+    def before_kill(self, process: str) -> None:
+        """Read the counters of a process that is about to be killed; add an event if it does not answer."""
+        try:
+            if process == CONTROLLER:
+                return  # its events are in its state file
+            if process in self._servers:
+                status = self._server_status[process]()
+                self._servers[process]["decisions"].update(status.decisions)
+                self._servers[process]["refused"].update(status.refused)
+                self._server_before.update(packets_as_of_a_switch(status))
+            else:
+                counted = self._ask(rpc.COUNTERS, FINAL_STATUS_TIMEOUT_S)["switches"].get(process, {})
+                self._switches.setdefault(process, collections.Counter()).update(counted)
+                self._packets.update(counted)
+        except (rpc.ControllerError, ServerError):
+            self._events.append({"whom": process, "what": "killed; its counters could not be read"})
+
+    def outcome(self, timeout_s: float, faults: dict[str, Any]) -> RunOutcome:
+        """Return the totals, including the counters of the running processes. Raises ControllerError."""
+        counters = self._ask(rpc.COUNTERS, timeout_s)
+        if not counters["switches"]:
+            self._packets.update(self._server_before)
+        self._packets.update(counters["packets"])
+        for name, counted in counters["switches"].items():
+            self._switches.setdefault(name, collections.Counter()).update(counted)
+        together: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+        for name, server in self._servers.items():
+            for kind, counted in server.items():
+                counted.update((counters["servers"].get(name) or {}).get(kind, {}))
+                together[kind].update(counted)
+        total = {
+            "packets": dict(self._packets),
+            "switches": {name: dict(counted) for name, counted in self._switches.items()},
+            "servers": {
+                name: {kind: dict(counted) for kind, counted in server.items()}
+                for name, server in self._servers.items()
+            },
+            "server": {kind: dict(counted) for kind, counted in together.items()},
+        }
+        return RunOutcome(total, self._events + self._ask(rpc.EVENTS, timeout_s)["events"], faults)
+
 
 _CONTROLLER_START_S = 60.0
 
@@ -61,7 +157,7 @@ class Stage:
         """
         plan = self.plan
         self.site.admit(
-            commands.JOB,
+            JOB,
             plan.workers,
             slots=plan.slots,
             codec=plan.codec,
@@ -79,7 +175,7 @@ class Stage:
         self.supervisor.wait(workers)
         # The controller may have been restarted just now: give it the time to start.
         outcome = totals.outcome(_CONTROLLER_START_S, faults)
-        self.site.remove(commands.JOB)
+        self.site.remove(JOB)
         return outcome
 
     def _ask(self, method: str, timeout_s: float) -> dict[str, Any]:
@@ -114,10 +210,10 @@ def start_workers(stage: Stage) -> list[Child]:
     """Start one training process per worker; the first one writes to the terminal."""
     plan, children = stage.plan, []
     for rank, host in enumerate(plan.workers):
-        environment = commands.training_environment(stage.site.controller, stage.interface(host), stage.scratch)
-        environment |= commands.rank_environment(rank, len(plan.workers), stage.master)
+        environment = training_environment(stage.site.controller, stage.interface(host), stage.scratch)
+        environment |= rank_environment(rank, len(plan.workers), stage.master)
         environment |= {ENV_STEP_FILE: str(stage.scratch.steps)}
-        command = stage.at(host, [sys.executable, *commands.training_arguments(plan)])
+        command = stage.at(host, [sys.executable, *training_arguments(plan)])
         children.append(stage.supervisor.start(host, command, environment=environment, to_terminal=rank == 0))
     return children
 
@@ -160,7 +256,7 @@ def _on_loopback(plan: RunPlan, scratch: Scratch, supervisor: RunSupervisor) -> 
     relayed = not plan.switches and plan.faults is not None and any(map(plan.faults.touches, plan.links))
     if relayed:
         arguments = ("--loopback", "--topology", plan.topology_source)
-        supervisor.start("relay", commands.relay_command(plan, scratch, *arguments))
+        supervisor.start("relay", relay_command(plan, scratch, *arguments))
     site = start_plan(plan, scratch, supervisor, relayed=relayed)
     return Stage(plan, supervisor, scratch, site, master=_free_address(), interface=lambda _host: "lo", at=here).train()
 
@@ -182,7 +278,7 @@ def _in_mininet(plan: RunPlan, scratch: Scratch, supervisor: RunSupervisor) -> R
         try:
             network.switch_offloads_off()
             for relay in network.relays:
-                command = commands.relay_command(plan, scratch, relay.lower, relay.upper, "--link", relay.link)
+                command = relay_command(plan, scratch, relay.lower, relay.upper, "--link", relay.link)
                 supervisor.start(f"relay-{relay.link}", network.command(relay.node, command))
             site = start_plan(plan, scratch, supervisor, at=network.command, interfaces=network.switch_interfaces)
             master = plan.topology.address(plan.workers[0], loopback=False), _MASTER_PORT

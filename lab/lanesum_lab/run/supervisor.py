@@ -1,15 +1,18 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Supervisor of a run, whose fault plan kills, restarts and pauses processes."""
+"""Supervisor of a run, and the process faults of its plan: it kills, restarts and pauses processes."""
 
 from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from lanesum.launch.supervisor import Child, ProcessFailedError, Supervisor, send_signal
+from lanesum_switch.faults.plan import FaultPlan, ProcessFault
 
 _POLL_S = 0.05
 
@@ -81,3 +84,120 @@ class RunSupervisor(Supervisor):
                 raise
             killed = ", ".join(child.name for child in self.killed)
             raise ProcessFailedError(f"After {killed} had been killed as planned, {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEvent:
+    """A fault that was carried out.
+
+    Attributes:
+        at_s: seconds after the training through lanesum began.
+        step: training step at that time.
+    """
+
+    at_s: float
+    step: int
+    process: str
+    what: str
+
+
+@dataclass(slots=True)
+class _Recovery:
+    """Restart or resumption of a process at a later time."""
+
+    at: float
+    child: Child
+    act: Callable[[Child], None]
+    what: str
+
+
+class ProcessFaults:
+    """Carry out the process faults of a plan. Call ``tick`` often, and ``finish`` at the end.
+
+    Args:
+        step: returns the number of completed training steps; None before the training begins.
+        seen: returns the number of packets that matched each trigger of the plan.
+        before_kill: called with the name of a process before it is killed.
+        clock: returns the time in seconds.
+    """
+
+    def __init__(
+        self,
+        plan: FaultPlan,
+        supervisor: RunSupervisor,
+        *,
+        step: Callable[[], int | None],
+        seen: Callable[[], list[int]],
+        before_kill: Callable[[str], object] = lambda _process: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.events: list[ProcessEvent] = []
+        self._supervisor = supervisor
+        self._step, self._seen, self._clock = step, seen, clock
+        self._before_kill = before_kill
+        self._began: float | None = None
+        self._waiting = list(plan.processes)
+        self._triggers = {id(fault): number for number, fault in enumerate(f for f in plan.processes if f.after)}
+        self._recoveries: list[_Recovery] = []
+
+    def tick(self) -> None:
+        """Carry out the faults and recoveries that are due."""
+        if not self._waiting and not self._recoveries:
+            return
+        now, step = self._clock(), self._step()
+        if step is not None and self._began is None:
+            self._began = now
+        for recovery in [one for one in self._recoveries if one.at <= now]:
+            self._recover(recovery)
+        seen = self._seen() if self._triggers else []
+        for fault in [one for one in self._waiting if self._is_due(one, now, step, seen)]:
+            self._waiting.remove(fault)
+            self._inject(fault, now)
+
+    def _is_due(self, fault: ProcessFault, now: float, step: int | None, seen: list[int]) -> bool:
+        if fault.after is not None:
+            return seen[self._triggers[id(fault)]] >= fault.after.nth
+        if fault.step is not None:
+            return step is not None and step >= fault.step
+        assert fault.at_s is not None
+        return self._began is not None and now >= self._began + fault.at_s
+
+    def _inject(self, fault: ProcessFault, now: float) -> None:
+        child = self._supervisor.child(fault.process)
+        if child.process.poll() is not None:
+            self._note(fault.process, f"{fault.kind}: it was not running")
+        elif fault.kind == "pause":
+            assert fault.for_s is not None
+            self._supervisor.pause(child)
+            self._note(child.name, "paused")
+            self._recoveries.append(_Recovery(now + fault.for_s, child, self._supervisor.resume, "resumed"))
+        else:
+            self._before_kill(child.name)
+            self._supervisor.kill(child)
+            self._note(child.name, "killed")
+            if fault.restart_after_s is not None:
+                at = self._clock() + fault.restart_after_s
+                self._recoveries.append(_Recovery(at, child, self._supervisor.restart, "restarted"))
+
+    def _recover(self, recovery: _Recovery) -> None:
+        self._recoveries.remove(recovery)
+        recovery.act(recovery.child)
+        self._note(recovery.child.name, recovery.what)
+
+    def _note(self, process: str, what: str) -> None:
+        at_s = 0.0 if self._began is None else self._clock() - self._began
+        self.events.append(ProcessEvent(round(at_s, 3), self._step() or 0, process, what))
+
+    def finish(self) -> None:
+        """Carry out all recoveries that are left, because the run has ended before they were due."""
+        for recovery in list(self._recoveries):
+            self._recover(recovery)
+
+    def report(self) -> list[dict[str, Any]]:
+        """Return the faults that were carried out, and those that never became due."""
+        return [asdict(one) for one in self.events] + list(_left_out(self._waiting))
+
+
+def _left_out(faults: Iterable[ProcessFault]) -> Iterable[dict[str, Any]]:
+    for fault in faults:
+        yield {"at_s": None, "step": None, "process": fault.process, "what": f"{fault.kind}: never due"}

@@ -23,11 +23,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
-from lanesum_lab.tofino_model.chips import ModelChip
+from lanesum_lab.tofino_model.chips import Groups, ModelChip, Replica
 from lanesum_lab.tofino_model.context import HARMLESS, for_harness, take_ternary_entries
 from lanesum_lab.tofino_model.exact import ExactTable, LpmTable
 from lanesum_lab.tofino_model.harness import Harness, TofinoModelError
-from lanesum_lab.tofino_model.replication import Groups, Replica
 from lanesum_switch.api import ActionCall, CounterValue, Match, PacketOut, TableEntry
 from lanesum_switch.runtime.tables import MatchTable
 from lanesum_switch.tna.switch import TofinoSwitch

@@ -15,7 +15,6 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch.distributed as dist
 
@@ -29,8 +28,8 @@ from lanesum_lab.train.checkpoints import Checkpoints
 from lanesum_lab.train.comparison import compare
 from lanesum_lab.train.group import end_process, run_in_group
 from lanesum_lab.train.jobs import JOBS, Task, TrainingJob, find
-from lanesum_lab.train.loop import TrainingSettings, train
-from lanesum_lab.train.methods import PEERS, applies_momentum, check_method, lanesum_hook, make_codec
+from lanesum_lab.train.loop import TrainingSettings
+from lanesum_lab.train.methods import PEERS, applies_momentum, check_method, make_codec, train_by
 from lanesum_lab.train.task import DigitsTask
 
 
@@ -87,30 +86,16 @@ def run_rank(options: argparse.Namespace) -> int:
         resume=options.resume,
         identity={**identity, "limit": options.limit},
     )
-    if options.by in PEERS:
-        peer = PEERS[options.by]
-        curve = train(
-            task,
-            settings,
-            title=f"{job.name} by {options.by}",
-            hook=peer.hook(),
-            one_bucket=peer.one_bucket,
-            checkpoints=checkpoints,
-        )
-        stats: dict[str, Any] = {}
-    else:
-        with _state(options, workers, settings.steps) as state:
-            curve = train(
-                task,
-                settings,
-                title=f"{job.name} by {options.by}",
-                hook=lanesum_hook(state),
-                counted=True,
-                checkpoints=checkpoints,
-            )
-            stats = state.stats.transport.figures()
-            state.leave()
-    record = {**identity, "rank": rank, **dataclasses.asdict(curve), "transport": stats}
+    curve, stats = train_by(
+        options.by,
+        task,
+        settings,
+        lambda: _state(options, workers, settings.steps),
+        title=f"{job.name} by {options.by}",
+        checkpoints=checkpoints,
+    )
+    transport = {} if stats is None else stats.transport.figures()
+    record = {**identity, "rank": rank, **dataclasses.asdict(curve), "transport": transport}
     write_file(options.out / f"rank-{rank}.json", json.dumps(record, indent=2) + "\n")
     return 0
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from lanesum.launch.launcher import StatusLine
 from lanesum.launch.run_folder import RunFolder
-from lanesum.launch.status import StatusLine
 
 
 def test_first_failure_is_that_of_the_last_attempt(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_status_rate_is_that_of_the_last_seconds(
     rates: list[str],
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("lanesum.launch.status.time.monotonic", lambda: now)
+    monkeypatch.setattr("lanesum.launch.launcher.time.monotonic", lambda: now)
     folder = RunFolder(tmp_path)
     status = StatusLine(folder)
     for job, one in counts:

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from lanesum.rpc.connections import HOST_DEAD_S, PROBE_AFTER_S
-from lanesum_lab.bench.links import HUB, limited_links
+from lanesum_lab.bench.places import HUB, limited_links
 from lanesum_lab.veth import obstacle
 
 # Answers every stream with one message, and prints when the stream has ended.

@@ -23,8 +23,7 @@ from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum_lab.bench import allreduce, vectors
 from lanesum_lab.bench.figures import BenchError
-from lanesum_lab.bench.links import HUB, limited_links
-from lanesum_lab.bench.places import Loopback, make_tickets
+from lanesum_lab.bench.places import HUB, Loopback, limited_links, make_tickets
 from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Phases, Reduced, Reduction, nccl_of_shared_gpu
 from lanesum_lab.bench.workers import Measured
 from lanesum_lab.bench.workers import Wire as WireBytes
@@ -112,7 +111,7 @@ def test_interrupt_leaves_no_process() -> None:
 
 
 def test_limited_links_need_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lanesum_lab.bench.links.obstacle", lambda: "network namespaces need root")
+    monkeypatch.setattr("lanesum_lab.bench.places.obstacle", lambda: "network namespaces need root")
     settings = dataclasses.replace(allreduce.QUICK, cases=(HUB,))
     with pytest.raises(MissingToolError, match="Links of limited rate cannot be made: network namespaces need root"):
         allreduce.run(settings)

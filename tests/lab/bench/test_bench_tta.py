@@ -17,7 +17,7 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum_lab.bench import tta
 from lanesum_lab.bench.figures import BenchError
-from lanesum_lab.bench.links import Wire
+from lanesum_lab.bench.places import Wire
 from lanesum_lab.bench.training_network import Trained, training_network
 from lanesum_lab.cli import bench
 from lanesum_lab.run.plan import mininet_obstacle

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanesum.codecs import CodecError, Part
-from lanesum_lab.lgc.guard import Guard
-from lanesum_lab.lgc.latents import LatentCodes
+from lanesum_lab.lgc.latents import Guard, LatentCodes
 from lanesum_lab.lgc.network import Architecture, Autoencoder, product
 from lanesum_lab.lgc.selection import SelectionLayout
 from lanesum_lab.lgc.server import Innovation

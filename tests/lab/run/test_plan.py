@@ -13,8 +13,8 @@ import pytest
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum_lab import targets, veth
 from lanesum_lab.run import plan as plan_module
-from lanesum_lab.run.commands import Scratch, training_arguments, training_environment
 from lanesum_lab.run.plan import RunPlan, line_rate_mbit
+from lanesum_lab.run.site import Scratch, training_arguments, training_environment
 
 
 @pytest.fixture

@@ -12,9 +12,8 @@ import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum_fabric.topology.files import parse
-from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.plan import RunPlan, make_plan
-from lanesum_lab.run.site import start_plan
+from lanesum_lab.run.site import Scratch, start_plan
 
 
 def plan(out: Path, **options: Any) -> RunPlan:

@@ -89,11 +89,11 @@ def test_relay_that_cannot_be_inserted_is_an_error() -> None:
 
 def test_training_whose_rank_fails_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from lanesum_lab.run.local_training import TrainingFailedError, train
+    from lanesum_lab.cli.train import TrainingFailedError, train_ranks
 
     def fail(_arguments: Any) -> int:
         return 3
 
     monkeypatch.setattr(launch, "main", fail)
     with pytest.raises(TrainingFailedError, match=r"ended with exit code 3\. Read the messages above"):
-        train("digits", "fixed", workers=2, switch="none", seed=1, out=tmp_path, arguments=[])
+        train_ranks("digits", "fixed", workers=2, switch="none", seed=1, out=tmp_path, arguments=[])

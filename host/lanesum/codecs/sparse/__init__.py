@@ -3,7 +3,6 @@
 """Codecs for sparse tensors: ``sketch``, ``union``, ``auto`` and ``topk``."""
 
 from lanesum.codecs.sparse.engine import Choice, SparseCodec
-from lanesum.codecs.sparse.methods import Auto, Sketch, Union
-from lanesum.codecs.sparse.topk import TopK
+from lanesum.codecs.sparse.methods import Auto, Sketch, TopK, Union
 
 __all__ = ["Auto", "Choice", "Sketch", "SparseCodec", "TopK", "Union"]

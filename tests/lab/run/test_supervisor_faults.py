@@ -12,8 +12,7 @@ import psutil
 import pytest
 
 from lanesum.launch.supervisor import ProcessFailedError
-from lanesum_lab.run.process_faults import ProcessFaults
-from lanesum_lab.run.supervisor import RunSupervisor
+from lanesum_lab.run.supervisor import ProcessFaults, RunSupervisor
 from lanesum_switch.faults.plan import FaultPlan
 from tests.waiting import wait_until
 

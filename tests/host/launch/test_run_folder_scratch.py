@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lanesum.launch.scratch_folder import LOGS, ScratchFolder
+from lanesum.launch.run_folder import LOGS, ScratchFolder
 from lanesum.launch.supervisor import ProcessFailedError
 
 
@@ -25,7 +25,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_folder_of_killed_launch_is_removed_later(temporary: Path) -> None:
     script = (
-        "import os; from lanesum.launch.scratch_folder import ScratchFolder; "
+        "import os; from lanesum.launch.run_folder import ScratchFolder; "
         "folder = ScratchFolder(); (folder.path / 'run').mkdir(); os.kill(os.getpid(), 9)"
     )
     variables = {**os.environ, "TMPDIR": str(temporary)}

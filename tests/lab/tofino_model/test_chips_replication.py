@@ -8,9 +8,8 @@ import struct
 
 import pytest
 
-from lanesum_lab.tofino_model.chips import TOFINO_1, TOFINO_2, ModelChip
+from lanesum_lab.tofino_model.chips import TOFINO_1, TOFINO_2, Groups, ModelChip
 from lanesum_lab.tofino_model.harness import TofinoModelError
-from lanesum_lab.tofino_model.replication import Groups
 
 
 def _atoms(configuration: bytes) -> tuple[dict[int, int], dict[int, int]]:

@@ -14,7 +14,7 @@ from lanesum.rpc import controller as rpc
 from lanesum.server.jobs import ServerStatus
 from lanesum_control.servers.controlled_server import packets_as_of_a_switch
 from lanesum_control.servers.remote_server import ServerError
-from lanesum_lab.run.outcome import CounterTotals
+from lanesum_lab.run.start import CounterTotals
 
 
 class Processes:

@@ -14,7 +14,7 @@ from lanesum.protocol import Header, Kind, LaneOp
 from lanesum.protocol.spec import OPENING
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import ObservedRound, Session
-from lanesum.session.observer import make_aggregate
+from lanesum.session.all_reduce import make_aggregate
 from lanesum.transport import JobTicket
 from tests.host.session.workers import LOCALHOST, LossySocket, run_workers, tickets_for
 
