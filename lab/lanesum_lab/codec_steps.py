@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of codecs that check vectors, gather messages, round at random, or run the steps of another codec."""
+"""Parts of codecs: checks of vectors, gathered messages, random rounding, steps of another codec, and bit fields.
+
+Fields that are wide enough for a sum are added by one 32-bit addition, without a carry between fields.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from lanesum.codecs.checks import checked_vector, refuse_not_finite
 from lanesum.codecs.gathered import gathered_shape, gathering, summed
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import WORD_BITS
 from lanesum.protocol.spec import MAX_RACKS, MAX_WORKERS
 
 #: Positions and counts are 32-bit integers.
@@ -98,3 +102,53 @@ def followed(steps: Steps) -> Steps:
 def uniforms(words: NDArray[np.uint32]) -> NDArray[np.float32]:
     """Map words to float32 in [0, 1): the upper 24 bits, which are exact, in steps of 2**-24."""
     return (words >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)
+
+
+def field_words(count: int, bits: int) -> int:
+    """Return the number of words of ``count`` fields of ``bits`` bits."""
+    return -(-count // (WORD_BITS // bits))
+
+
+def pack_fields(numbers: NDArray[np.uint32], bits: int) -> Words:
+    """Pack ``numbers`` (below ``2**bits``) into words: number i is in word i // (32 // bits), low bits first."""
+    each = WORD_BITS // bits
+    words = np.zeros(field_words(numbers.size, bits), np.uint32)
+    for position in range(each):
+        some = numbers[position::each]
+        words[: some.size] |= some << np.uint32(position * bits)
+    return words
+
+
+def unpack_fields(words: Words, bits: int, count: int) -> NDArray[np.uint32]:
+    """Return the first ``count`` numbers of ``words``."""
+    each = WORD_BITS // bits
+    mask = np.uint32((1 << bits) - 1)
+    numbers = np.empty(words.size * each, np.uint32)
+    for position in range(each):
+        numbers[position::each] = words >> np.uint32(position * bits) & mask
+    return numbers[:count]
+
+
+def pack_bits(numbers: NDArray[np.uint32], bits: int) -> NDArray[np.uint8]:
+    """Return ``numbers`` (below ``2**bits``) as a stream of bits (uint8, 0 or 1) without padding."""
+    return (numbers[:, None] >> np.arange(bits, dtype=np.uint32) & np.uint32(1)).astype(np.uint8).reshape(-1)
+
+
+def unpack_bits(stream: NDArray[np.uint8], bits: int) -> NDArray[np.uint32]:
+    """Return the numbers of a stream of :func:`pack_bits`."""
+    shifted = stream.reshape(-1, bits).astype(np.uint32) << np.arange(bits, dtype=np.uint32)
+    numbers: NDArray[np.uint32] = np.bitwise_or.reduce(shifted, axis=1)
+    return numbers
+
+
+def bits_to_words(stream: NDArray[np.uint8]) -> Words:
+    """Pack bits into words, the last one padded with zeros."""
+    words = np.zeros(-(-stream.size // WORD_BITS) * (WORD_BITS // 8), np.uint8)
+    packed = np.packbits(stream, bitorder="little")
+    words[: packed.size] = packed
+    return words.view("<u4").astype(np.uint32)
+
+
+def words_to_bits(words: Words, count: int) -> NDArray[np.uint8]:
+    """Return the first ``count`` bits of :func:`bits_to_words`."""
+    return np.unpackbits(words.astype("<u4").view(np.uint8), count=count, bitorder="little")

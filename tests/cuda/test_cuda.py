@@ -195,7 +195,7 @@ def test_staging_of_second_gpu_leaves_first_unused(gpu: torch.device) -> None:
 def test_sparse_loops_on_many_values_equal_reference(gpu: torch.device) -> None:
     """Programs add to the same cells concurrently, which the interpreter never does."""
     pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
-    from lanesum.codecs.sparse import device_loops as loops
+    from lanesum.codecs.sparse import device as loops
 
     size = 2_000_000 if gpu.type == "cuda" else 3_000
     for block in (1, 8, 1024):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""One all-reduce, from its submission to its result, its observers, and the time that a session spends in its phases."""
+"""One all-reduce from its submission to its result, its observers, and the times of the phases of a session."""
 
 from __future__ import annotations
 

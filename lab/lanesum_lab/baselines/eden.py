@@ -26,8 +26,15 @@ from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import WORD_BITS
-from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
-from lanesum_lab.codec_steps import checked_workers, finite_vector, gather, rounded
+from lanesum_lab.codec_steps import (
+    checked_workers,
+    field_words,
+    finite_vector,
+    gather,
+    pack_fields,
+    rounded,
+    unpack_fields,
+)
 
 _MAX_BITS = 8
 # Coordinates of the shortest block: the values of a shorter one are not normal after the rotation.

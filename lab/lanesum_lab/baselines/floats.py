@@ -19,8 +19,15 @@ from lanesum.codecs.gathered import gathered_shape
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import FLOAT32_NMSE, CodecTraits
 from lanesum.errors import ConfigurationError
-from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
-from lanesum_lab.codec_steps import checked_workers, finite_vector, gather, sum_in_order
+from lanesum_lab.codec_steps import (
+    checked_workers,
+    field_words,
+    finite_vector,
+    gather,
+    pack_fields,
+    sum_in_order,
+    unpack_fields,
+)
 
 #: Largest value of bf16.
 BF16_MAX = np.uint32(0x7F7F0000).view(np.float32)

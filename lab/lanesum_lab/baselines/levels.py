@@ -24,8 +24,16 @@ from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
-from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
-from lanesum_lab.codec_steps import checked_workers, finite_vector, gather, rounded, uniforms
+from lanesum_lab.codec_steps import (
+    checked_workers,
+    field_words,
+    finite_vector,
+    gather,
+    pack_fields,
+    rounded,
+    uniforms,
+    unpack_fields,
+)
 
 Norm = Literal["max", "l2"]
 ScaleOwner = Literal["own", "shared"]

@@ -13,8 +13,7 @@ from lanesum.codecs.norms import non_negative
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.protocol.lanes import LaneOp
-from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
-from lanesum_lab.codec_steps import checked_workers, finite_vector
+from lanesum_lab.codec_steps import checked_workers, field_words, finite_vector, pack_fields, unpack_fields
 
 
 class SignVote:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from lanesum.errors import LanesumError
-from lanesum.launch.supervisor import Supervisor
+from lanesum.launch.supervisor import Child, Supervisor
 from lanesum_lab.bench.figures import BenchError
+from lanesum_lab.run.site import At, here
 
 _POLL_S = 0.05
 _START_S = 120.0
@@ -44,16 +45,19 @@ class Agents:
 
     Args:
         supervisor: supervisor of all processes; a failed one ends the benchmark.
+        at: returns a command with a prefix that runs it at a node.
     """
 
-    def __init__(self, supervisor: Supervisor, folder: Path) -> None:
+    def __init__(self, supervisor: Supervisor, folder: Path, at: At = here) -> None:
         self._supervisor = supervisor
         self._folder = folder
+        self._at = at
         self._peers: dict[str, connection.Connection] = {}
 
-    def command(self, name: str) -> list[str]:
-        """Return the command line of an agent process."""
-        return [sys.executable, "-m", "lanesum_lab.bench.agents", self._path(name)]
+    def start(self, name: str, node: str, environment: Mapping[str, str] = {}) -> Child:
+        """Start an agent process at a node; the processes share the cores of a machine."""
+        command = self._at(node, [sys.executable, "-m", "lanesum_lab.bench.agents", self._path(name)])
+        return self._supervisor.start(name, command, environment={"OMP_NUM_THREADS": "1", **environment})
 
     def _path(self, name: str) -> str:
         return str(self._folder / f"{name}.agent")

@@ -11,26 +11,24 @@ server for its share of the slots, behind the same link as the worker (``sharded
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import operator
-import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lanesum import codecs
 from lanesum._internal.native import availability
 from lanesum.errors import ConfigurationError
-from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import ETHERNET_MTU, WORD_BYTES
 from lanesum_lab.bench import devices, registry
 from lanesum_lab.bench.figures import BenchError, machine, spread, text
-from lanesum_lab.bench.places import HUB, Links, Loopback, Place, limited_links, worker_nodes
+from lanesum_lab.bench.places import HUB, Loopback, Place, limited_links, worker_nodes
 from lanesum_lab.bench.reducer import GLOO, NCCL, NCCL_HALF, TWO_SHOTS, Reduction
-from lanesum_lab.bench.vectors import MODELS, record
-from lanesum_lab.bench.workers import Measured, ReducingWorkers, ReductionJob
+from lanesum_lab.bench.vectors import MODELS
+from lanesum_lab.bench.workers import Measured, ReducingWorkers, ReductionJob, reducing_workers
 from lanesum_lab.veth import obstacle
 
 LOOPBACK, SHARDED = "loopback", "sharded"
@@ -156,25 +154,12 @@ class _Group:
             Method(f"{codec} {case}", case, codec) for case in cases for codec in settings.codecs
         ]
 
-    @contextlib.contextmanager
-    def running(self, folder: Path) -> Iterator[ReducingWorkers]:
+    def running(self) -> AbstractContextManager[ReducingWorkers]:
         """Run the worker processes."""
-        gradients = self._settings.gradients
-        recorded = record(gradients, self._workers, folder) if gradients else None
-        with Supervisor(folder / "logs") as supervisor:
-            workers = ReducingWorkers(
-                self._place,
-                self._jobs,
-                workers=self._workers,
-                device=self._settings.device,
-                supervisor=supervisor,
-                folder=folder,
-                recorded=recorded,
-            )
-            try:
-                yield workers
-            finally:
-                workers.close()
+        settings = self._settings
+        return reducing_workers(
+            self._place, self._jobs, workers=self._workers, device=settings.device, gradients=settings.gradients
+        )
 
     def measure(self, workers: ReducingWorkers, rate_mbit: float | None) -> None:
         """Measure all sizes and methods."""
@@ -192,7 +177,7 @@ class _Group:
                     compare(method, measured[-1], expected[method])
             for method, measured in runs.items():
                 figure = self._figure(method, rate_mbit, measured, runs[methods[0]], checks[method])
-                figure |= asdict(workers.sizes[method.by]) if method.codec else {}
+                figure |= workers.sizes[method.by] if method.codec else {}
                 if self._settings.device == "cuda":
                     nccl = runs.get(Method(NCCL), [])
                     ratios = [peer.seconds / one.seconds for one, peer in zip(measured, nccl, strict=False)]
@@ -293,16 +278,16 @@ def run(settings: AllReduceSettings) -> dict[str, Any]:
     for workers in settings.workers:
         if LOOPBACK in cases:
             group = _Group(settings, Loopback(), workers, [LOOPBACK])
-            with _folder() as folder, group.running(folder) as running:
+            with group.running() as running:
                 group.measure(running, None)
             figures += group.figures
             left_out |= group.left_out
         linked = [case for case in cases if case != LOOPBACK]
         if linked:
-            with limited_links(workers) as network, _folder() as folder:
-                group = _Group(settings, Links(network), workers, linked)
+            with limited_links(workers) as network:
+                group = _Group(settings, network, workers, linked)
                 network.limit(max(settings.rates_mbit))
-                with group.running(folder) as running:
+                with group.running() as running:
                     for rate in settings.rates_mbit:
                         network.limit(rate)
                         group.measure(running, rate)
@@ -318,12 +303,6 @@ def run(settings: AllReduceSettings) -> dict[str, Any]:
         "figures": figures,
         "left_out": left_out,
     }
-
-
-@contextlib.contextmanager
-def _folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
-        yield Path(folder)
 
 
 def _free_memory() -> int:

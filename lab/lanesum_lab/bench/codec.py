@@ -18,6 +18,7 @@ import importlib.util
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -80,7 +81,6 @@ class CodecSettings:
             raise ConfigurationError(f"Unknown parts={self.parts!r}: expected some of {', '.join(PARTS)}.")
 
 
-_PROCESSOR = Device(None, {})
 # Wall-clock time: that of the processor is the sum over all threads.
 _ELAPSED = ElapsedTime(None, {})
 QUICK = CodecSettings(values=1 << 16, repeats=2, compared=1 << 12, recorded=False)
@@ -97,7 +97,7 @@ def run(settings: CodecSettings) -> dict[str, Any]:
     figures = []
     if "speed" in settings.parts:
         for one in devices:
-            figures += _speed(settings, left_out) if one.of is None else _speed_of_device(settings, one)
+            figures += _speed(settings, one, left_out)
     threads = []
     if "speed" in settings.parts and any(one.of is None for one in devices):
         vector = _vector(settings)
@@ -125,44 +125,28 @@ def _vector(settings: CodecSettings) -> Vector:
     return vector
 
 
-def _speed(settings: CodecSettings, left_out: dict[str, str]) -> list[dict[str, Any]]:
-    vector = _vector(settings)
+def _speed(settings: CodecSettings, device: Device, left_out: dict[str, str]) -> list[dict[str, Any]]:
+    """Measure ``thc``, on the processor with each level of instructions, beside PyTorch; all take turns."""
+    vector, is_processor = _vector(settings), device.of is None
     cases: dict[tuple[str, str], Callable[[], Times]] = {}
-    for level in _levels(settings, left_out):
+    for level in _levels(settings, left_out) if is_processor else (device.name,):
         for bits in (4, 3, 5, 8):
             codec = THC(workers=WORKERS, bits=bits)
-            cases[f"thc, {bits} bits", level] = lambda codec=codec, level=level: _timed(codec, vector, level)  # type: ignore[misc]
-    widest = list(cases)[-1][1]
-    cases["thc-paper", widest] = lambda: _timed(PaperTHC(workers=WORKERS), vector, None)
+            cases[f"thc, {bits} bits", level] = partial(_timed, codec, vector, level if is_processor else None, device)
+    if is_processor:
+        cases["thc-paper", level] = partial(_timed, PaperTHC(workers=WORKERS), vector, None, device)
+    peer = ("thc, 4 bits", PEER if is_processor else f"{PEER}, {device.name}")
     if importlib.util.find_spec("torch") is None:
         left_out[PEER] = "it is not installed"
     else:
-        cases["thc, 4 bits", PEER] = _peer(vector, _PROCESSOR)
-    return _in_turns(settings, cases, PEER)
-
-
-def _speed_of_device(settings: CodecSettings, device: Device) -> list[dict[str, Any]]:
-    vector = _vector(settings)
-    cases: dict[tuple[str, str], Callable[[], Times]] = {}
-    for bits in (4, 3, 5, 8):
-        codec = THC(workers=WORKERS, bits=bits)
-        cases[f"thc, {bits} bits", device.name] = lambda codec=codec: _timed(codec, vector, None, device)  # type: ignore[misc]
-    peer = f"{PEER}, {device.name}"
-    cases["thc, 4 bits", peer] = _peer(vector, device)
-    return _in_turns(settings, cases, peer)
-
-
-def _in_turns(
-    settings: CodecSettings, cases: dict[tuple[str, str], Callable[[], Times]], peer_name: str
-) -> list[dict[str, Any]]:
+        cases[peer] = _peer(vector, device)
     runs: dict[tuple[str, str], list[Times]] = {case: [] for case in cases}
     for turn in range(settings.repeats + 1):
         for case, once in cases.items():
             times = once()
             if turn:
                 runs[case].append({step: seconds / settings.values * 1e9 for step, seconds in times.items()})
-    peer = runs.get(("thc, 4 bits", peer_name))
-    return [_figure(case, some, peer) for case, some in runs.items()]
+    return [_figure(case, some, runs.get(peer)) for case, some in runs.items()]
 
 
 def _levels(settings: CodecSettings, left_out: dict[str, str]) -> tuple[str, ...]:
@@ -193,7 +177,7 @@ def _using(level: str | None) -> Iterator[None]:
         yield
 
 
-def _timed(codec: Codec, vector: Vector, level: str | None, device: Device = _PROCESSOR) -> Times:
+def _timed(codec: Codec, vector: Vector, level: str | None, device: Device) -> Times:
     """Return the seconds of one worker's steps."""
     with _using(level):
         there, context = device.vector(vector), CodecContext(workers=WORKERS, worker=1, seed=1)

@@ -21,7 +21,7 @@ from lanesum.transport.constants import DEFAULT_WINDOW
 from lanesum_fabric.topology import load
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.figures import machine, spread, text
-from lanesum_lab.bench.fleet import TOPOLOGY, Fleet, JobDone, loopback_fleet
+from lanesum_lab.bench.fleet import TOPOLOGY, Fleet, RoundsDone, loopback_fleet
 
 JOB = "bench"
 LOSS_COLUMNS = (
@@ -55,19 +55,27 @@ QUICK = FaultsSettings(chunks=64, seconds=0.2, repeats=1, losses=(0.0, 0.05))
 
 @dataclass(frozen=True, slots=True)
 class LossRun:
-    """One run with loss: rounds per second, and counters over all links and workers."""
+    """One run with loss.
 
-    rate: float
-    rounds: int
+    Attributes:
+        lost: packets that all links together have lost.
+        workers: results of the job's workers.
+    """
+
     lost: int
-    job: JobDone
+    workers: list[RoundsDone]
+
+    @property
+    def rate(self) -> float:
+        """Rounds per second."""
+        return self.workers[0].rate
 
 
 def run(settings: FaultsSettings) -> dict[str, Any]:
     """Measure; return a JSON-ready object. Raises the errors of failed processes."""
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
         runs = _with_loss(settings, Path(folder))
-    jobs = [one.job for many in runs.values() for one in many]
+    workers = [done for many in runs.values() for one in many for done in one.workers]
     return {
         "topology": TOPOLOGY,
         "workers": len(load(TOPOLOGY).names("worker")),
@@ -77,8 +85,8 @@ def run(settings: FaultsSettings) -> dict[str, Any]:
         "seconds_per_run": settings.seconds,
         "repeats": settings.repeats,
         "machine": machine(),
-        "words_checked": sum(job.words for job in jobs),
-        "words_wrong": sum(job.wrong for job in jobs),
+        "words_checked": sum(done.words for done in workers),
+        "words_wrong": sum(done.wrong for done in workers),
         "loss": [_figure(settings, runs, op, loss) for op in settings.ops for loss in settings.losses],
     }
 
@@ -106,9 +114,8 @@ def _with_loss(settings: FaultsSettings, folder: Path) -> dict[tuple[LaneOp, flo
 
 def _run(fleet: Fleet, settings: FaultsSettings, op: LaneOp) -> LossRun:
     before = fleet.lost()
-    job = fleet.measure(JOB, op, settings.chunks, settings.seconds)
-    first = job.workers[0]
-    return LossRun(first.rate, len(first.times), fleet.lost() - before, job)
+    workers = fleet.measure(JOB, op, settings.chunks, settings.seconds)
+    return LossRun(fleet.lost() - before, workers)
 
 
 def _figure(
@@ -118,18 +125,15 @@ def _figure(
     here, plain = runs[op, loss], runs[op, settings.losses[0]]
     round_mbyte = settings.chunks * op.shape.uplink_words(DEFAULT_ACCUMULATOR_WORDS) * WORD_BYTES / 1e6
     lost = sum(one.lost for one in here)
-    again = sum(one.job.count("retransmissions") for one in here)
+    again = sum(done.stats["retransmissions"] for one in here for done in one.workers)
     return {
         "op": op.name,
         "loss": loss,
         "payload_mbyte_s": spread([one.rate * round_mbyte for one in here]),
         "ratio": spread([one.rate / beside.rate for one, beside in zip(here, plain, strict=True)]),
-        "rounds": sum(one.rounds for one in here),
-        "contributions": sum(one.job.count("packets_sent") for one in here),
         "packets_lost": lost,
         "retransmissions": again,
         "retransmissions_per_lost": again / lost if lost else None,
-        "past_switch": sum(one.job.count("bypasses") for one in here),
     }
 
 

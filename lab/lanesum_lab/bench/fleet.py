@@ -121,25 +121,6 @@ class RoundsWorker:
         self._transport.close()
 
 
-@dataclass(frozen=True, slots=True)
-class JobDone:
-    """Answers of a job's workers, in the order of their numbers."""
-
-    workers: tuple[RoundsDone, ...]
-
-    @property
-    def wrong(self) -> int:
-        return sum(worker.wrong for worker in self.workers)
-
-    @property
-    def words(self) -> int:
-        return sum(worker.words for worker in self.workers)
-
-    def count(self, name: str) -> int:
-        """Return a counter of ``TransportStats``, summed over all workers."""
-        return sum(worker.stats[name] for worker in self.workers)
-
-
 class Fleet:
     """Processes of one run. Close it before the supervisor.
 
@@ -160,8 +141,8 @@ class Fleet:
         controller_options: Sequence[str] = (),
     ) -> None:
         self.plan = plan
-        self.agents = Agents(supervisor, scratch.folder)
-        self._scratch, self._supervisor, self._at = scratch, supervisor, at
+        self.agents = Agents(supervisor, scratch.folder, at)
+        self._scratch = scratch
         self._workers: dict[str, list[str]] = {}
         scratch.fault_counts.mkdir()
         self.site = start_plan(
@@ -173,12 +154,7 @@ class Fleet:
         self.site.admit(name, hosts, codec=None)
         self._workers[name] = [f"{name}-{host}" for host in hosts]
         for host, agent in zip(hosts, self._workers[name], strict=True):
-            self.start_agent(agent, host)
-
-    def start_agent(self, agent: str, host: str, environment: Mapping[str, str] = {}) -> None:
-        """Start an agent process at a host."""
-        variables = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", **environment}
-        self._supervisor.start(agent, self._at(host, self.agents.command(agent)), environment=variables)
+            self.agents.start(agent, host)
 
     def connect(self) -> None:
         """Let all workers join their jobs. Raises ProcessFailedError, BenchError."""
@@ -195,9 +171,9 @@ class Fleet:
         call = functools.partial(RoundsWorker.run, op=op, chunks=chunks, seconds=seconds)
         return dict.fromkeys(self._workers[job], call)
 
-    def measure(self, job: str, op: LaneOp, chunks: int, seconds: float) -> JobDone:
-        """Run rounds of a job. Raises ProcessFailedError, BenchError."""
-        return JobDone(tuple(self.agents.ask(self.rounds(job, op, chunks, seconds)).values()))
+    def measure(self, job: str, op: LaneOp, chunks: int, seconds: float) -> list[RoundsDone]:
+        """Run rounds of a job; return the results of its workers. Raises ProcessFailedError, BenchError."""
+        return list(self.agents.ask(self.rounds(job, op, chunks, seconds)).values())
 
     def lost(self) -> int:
         """Return the number of packets that the fault plan has dropped so far."""
@@ -246,10 +222,8 @@ def loopback_fleet(
     )
     with Supervisor(folder / "logs") as supervisor:
         fleet = Fleet(plan, Scratch(folder), supervisor, at=at, controller_options=controller_options)
-        try:
+        with contextlib.closing(fleet):
             yield fleet
-        finally:
-            fleet.close()
 
 
 @contextlib.contextmanager
@@ -280,10 +254,8 @@ def mininet_fleet(
     with mininet_network(plan.topology) as network, Supervisor(logs) as supervisor:
         network.switch_offloads_off()
         fleet = Fleet(plan, Scratch(folder), supervisor, at=network.command, interfaces=network.switch_interfaces)
-        try:
+        with contextlib.closing(fleet):
             yield fleet, network
-        finally:
-            fleet.close()
 
 
 def relocated(topology: Topology, number: int) -> str:

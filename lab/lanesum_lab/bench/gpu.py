@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,20 +25,8 @@ _FLOAT, _DOUBLE = 4, 8
 _BUSY_CYCLES = 40_000_000
 
 
-@dataclass(frozen=True)
-class KernelTraffic:
-    """Bytes per coordinate of a vector of whole blocks."""
-
-    read: float
-    written: float
-
-    @property
-    def total(self) -> float:
-        return self.read + self.written
-
-
-def traffic(codec: THC, *, error_feedback: bool) -> dict[str, KernelTraffic]:
-    """Return the memory traffic of each kernel by name, by arithmetic.
+def traffic(codec: THC, *, error_feedback: bool) -> dict[str, float]:
+    """Return the bytes per coordinate that each kernel reads and writes, by name: arithmetic for whole blocks.
 
     These are the requested bytes. ``encode`` may find data of ``square_sums`` in the GPU's cache, for vectors that fit
     it. ``error_feedback``: with error feedback inside the kernels.
@@ -48,46 +36,31 @@ def traffic(codec: THC, *, error_feedback: bool) -> dict[str, KernelTraffic]:
     # Two powers and one factor for positions, two scales for the residual, two for values.
     for_encoding = _FLOAT * (5 if error_feedback else 3) / block
     return {
-        "square_sums": KernelTraffic(inputs, _DOUBLE / min(block, SUM_BLOCK)),
-        "encode": KernelTraffic(inputs + for_encoding, shape.code_bits / 8 + (_FLOAT if error_feedback else 0)),
-        "decode": KernelTraffic(shape.lane_bits / 8 + 2 * _FLOAT / block, _FLOAT),
+        "square_sums": inputs + _DOUBLE / min(block, SUM_BLOCK),
+        "encode": inputs + for_encoding + shape.code_bits / 8 + (_FLOAT if error_feedback else 0),
+        "decode": shape.lane_bits / 8 + 2 * _FLOAT / block + _FLOAT,
     }
 
 
-@dataclass(frozen=True)
-class KernelTiming:
-    """Time of one kernel on a vector.
+def timing(case: KernelCase, count: int, seconds: list[float], copied: float) -> dict[str, Any]:
+    """Return the JSON-ready figure of repetitions of ``seconds`` on ``count`` coordinates.
 
-    Attributes:
-        what, by: the operation, and its implementation.
-        bytes: memory traffic per coordinate, by arithmetic.
-        ns: time per coordinate, median of the repetitions.
-        min_ns, max_ns: extremes.
-        bandwidth: bytes per second.
-        share: fraction of the bandwidth of copying.
-    """
-
-    what: str
-    by: str
-    bytes: float
-    ns: float
-    min_ns: float
-    max_ns: float
-    bandwidth: float
-    share: float
-
-
-def timing(case: KernelCase, count: int, seconds: list[float], copied: float) -> KernelTiming:
-    """Return the timing of repetitions of ``seconds`` on ``count`` coordinates.
-
-    ``copied``: bandwidth of copying in bytes per second; 0 for copying itself, whose ``share`` is 1.
+    ``copied``: bandwidth of copying in bytes per second; 0 for copying itself, whose ``share`` is 1. Bytes and
+    nanoseconds are per coordinate; ``ns`` is the median.
     """
     median = statistics.median(seconds)
     bandwidth = case.bytes * count / median
     ns, min_ns, max_ns = (1e9 * one / count for one in (median, min(seconds), max(seconds)))
-    return KernelTiming(
-        case.what, case.by, case.bytes, ns, min_ns, max_ns, bandwidth, bandwidth / (copied or bandwidth)
-    )
+    return {
+        "what": case.what,
+        "by": case.by,
+        "bytes": case.bytes,
+        "ns": ns,
+        "min_ns": min_ns,
+        "max_ns": max_ns,
+        "bandwidth": bandwidth,
+        "share": bandwidth / (copied or bandwidth),
+    }
 
 
 class Vectors:
@@ -145,7 +118,7 @@ def kernel_cases(count: int, of: torch.device) -> list[KernelCase]:
         place.launch_square_sums(one.sums)
         encode()
 
-    norms, encoded, decoded = (moved[name].total for name in ("square_sums", "encode", "decode"))
+    norms, encoded, decoded = (moved[name] for name in ("square_sums", "encode", "decode"))
     return [
         KernelCase("copy", "PyTorch", 8.0, lambda: target.copy_(one.values)),
         KernelCase("norms", "lanesum", norms, lambda: place.launch_square_sums(one.sums)),
@@ -177,5 +150,5 @@ def measure(device: Device, count: int, repeats: int) -> dict[str, Any]:
     timings: list[dict[str, Any]] = []
     for case in kernel_cases(count, device.of):
         copied = timings[0]["bandwidth"] if timings else 0.0
-        timings.append(asdict(timing(case, count, seconds_of(case.launch, repeats), copied)))
+        timings.append(timing(case, count, seconds_of(case.launch, repeats), copied))
     return {"device": device.described, "coordinates": count, "repeats": repeats, "timings": timings}

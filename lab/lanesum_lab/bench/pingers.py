@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address
 from lanesum.codecs import get
 from lanesum.launch.supervisor import Child
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import UDP_PORT
+from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.server.jobs import ServerJob
 from lanesum.session import Session
 from lanesum.transport import JobTicket, SessionOptions, UdpTransport
@@ -37,6 +37,8 @@ from lanesum_lab.run.supervisor import RunSupervisor
 from lanesum_lab.targets.embedded import lanesum_command
 
 ECHO_PORT = UDP_PORT + 9
+WINDOW = 64  # packets in flight of a worker, at most
+WORDS = FULL_ACCUMULATOR_WORDS  # of a packet
 _START_S = 120.0
 ALL_REDUCE, ROUND, ALONE = "all-reduce", "round", "alone"
 _DEADLINE_S = 60.0
@@ -67,12 +69,12 @@ class Pinger:
     ``tickets``: of the jobs; ``ALL_REDUCE`` and ``ROUND`` have all workers, ``ALONE`` this worker only.
     """
 
-    def __init__(self, tickets: dict[str, JobTicket], window: int) -> None:
+    def __init__(self, tickets: dict[str, JobTicket]) -> None:
         ticket = tickets[ALL_REDUCE]
         codec = get("fixed", workers=ticket.workers)
-        self._session = Session(ticket, codec=codec, window=window, deadline_s=_DEADLINE_S)
+        self._session = Session(ticket, codec=codec, window=WINDOW, deadline_s=_DEADLINE_S)
         self._transports = {
-            job: UdpTransport(tickets[job], SessionOptions(window=window, deadline_s=_DEADLINE_S))
+            job: UdpTransport(tickets[job], SessionOptions(window=WINDOW, deadline_s=_DEADLINE_S))
             for job in (ROUND, ALONE)
         }
 
@@ -149,19 +151,6 @@ class Pinger:
             transport.close()
 
 
-class PingerSettings(Protocol):
-    """Settings of a benchmark that these processes need."""
-
-    @property
-    def workers(self) -> int: ...
-
-    @property
-    def window(self) -> int: ...
-
-    @property
-    def accumulator_words(self) -> int: ...
-
-
 def implementations(left_out: dict[str, str]) -> dict[str, str]:
     """Return the implementations that this machine permits, with their values of ``LANESUM_NATIVE``."""
     native = availability()
@@ -180,16 +169,16 @@ class Pingers:
         self.name = name
         self._number = number
         self._place = place
-        self._agents = Agents(supervisor, folder)
+        self._agents = Agents(supervisor, folder, place.command)
         self._supervisor = supervisor
         self._environment = {VARIABLE: native, "OMP_NUM_THREADS": "1"}
         self._control = f"unix:{folder / f'{name}-server.sock'}"
         self._server: Child | None = None
         self.workers = [""]
 
-    def start(self, settings: PingerSettings) -> None:
+    def start(self, workers: int) -> None:
         """Start all processes. Raises ProcessFailedError, BenchError."""
-        nodes = worker_nodes(settings.workers)
+        nodes = worker_nodes(workers)
         port = UDP_PORT + self._number
         server = lanesum_command("server", "--listen", f"{self._place.address(HUB)}:{port}", "--control", self._control)
         self._server = self._supervisor.start(
@@ -197,8 +186,7 @@ class Pingers:
         )
         self.workers = [f"{self.name}-{node}" for node in nodes]
         for agent, node in zip(self.workers, nodes, strict=True):
-            pinger = self._place.command(node, self._agents.command(agent))
-            self._supervisor.start(agent, pinger, environment=self._environment)
+            self._agents.start(agent, node, self._environment)
         self._supervisor.wait_ready(self._server, _START_S)
         addresses = [self._place.address(node) for node in nodes]
         setups: list[dict[str, Any]] = [{} for _ in nodes]
@@ -210,15 +198,13 @@ class Pingers:
                 get("fixed", workers=len(members)),
                 [addresses[worker] for worker in members],
                 [(self._place.address(HUB), port)],
-                accumulator_words=settings.accumulator_words,
-                slots=settings.window,
+                accumulator_words=WORDS,
+                slots=WINDOW,
             )
             RemoteServer(self._control).admit(ServerJob.from_tickets(tickets))
             for worker, ticket in zip(members, tickets, strict=True):
                 setups[worker][job] = ticket
-        self._agents.make(
-            {agent: partial(Pinger, one, settings.window) for agent, one in zip(self.workers, setups, strict=True)}
-        )
+        self._agents.make({agent: partial(Pinger, one) for agent, one in zip(self.workers, setups, strict=True)})
 
     def times(self, call: Callable[..., list[float]], *, together: bool = True) -> list[float]:
         """Call a method of ``Pinger`` that times round trips; return the first worker's seconds.
@@ -255,9 +241,7 @@ class Pingers:
 
 
 @contextlib.contextmanager
-def pingers(
-    place: Place, settings: PingerSettings, names: dict[str, str], *, echo: bool = False
-) -> Iterator[list[Pingers]]:
+def pingers(place: Place, workers: int, names: dict[str, str], *, echo: bool = False) -> Iterator[list[Pingers]]:
     """Start one set for each of the ``implementations``; with ``echo``, also an echo process at the hub."""
     with contextlib.ExitStack() as cleanup:
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
@@ -269,6 +253,6 @@ def pingers(
         for number, (name, native) in enumerate(names.items()):
             kind = Pingers(name, number, place, supervisor, folder, native)
             cleanup.callback(kind.close)
-            kind.start(settings)
+            kind.start(workers)
             kinds.append(kind)
         yield kinds

@@ -49,7 +49,10 @@ class Wire:
 
 
 class LimitedLinks:
-    """A running network; see ``limited_links``."""
+    """Namespaces behind limited links: a place, see ``limited_links``."""
+
+    interface = INTERFACE
+    loopback = False
 
     def __init__(self, prefix: str, workers: int) -> None:
         self.workers = workers
@@ -222,24 +225,6 @@ class Loopback:
         lines = Path("/proc/net/dev").read_text().splitlines()
         (counts,) = [line.partition(":")[2].split() for line in lines if line.strip().startswith("lo:")]
         return Wire(int(counts[8]), 0)
-
-
-@dataclass(slots=True)
-class Links:
-    """Namespaces behind limited links."""
-
-    network: LimitedLinks
-    interface: str = INTERFACE
-    loopback: bool = False
-
-    def command(self, node: str, command: list[str]) -> list[str]:
-        return self.network.command(node, command)
-
-    def address(self, node: str) -> str:
-        return self.network.address(node)
-
-    def wire(self) -> Wire:
-        return self.network.wire()
 
 
 def make_tickets(

@@ -47,17 +47,6 @@ class Phases:
 
 
 @dataclass(frozen=True, slots=True)
-class JobSizes:
-    """Accumulator words of a packet and slots of a job, as its controller has chosen them.
-
-    The window of a worker is all of the slots, or what the kernel's socket buffers hold.
-    """
-
-    accumulator_words: int
-    slots: int
-
-
-@dataclass(frozen=True, slots=True)
 class Reduction:
     """``iterations`` all-reduces of ``values`` float32 in sequence, by a peer over gloo or a job.
 
@@ -143,10 +132,16 @@ class Reducer:
             codec = get(label, workers=workers)
             self._sessions[job] = Session(ticket, codec=codec, deadline_s=_DEADLINE_S, observer=self._count)
 
-    def sizes(self) -> dict[str, JobSizes]:
-        """Return the sizes of all jobs."""
+    def sizes(self) -> dict[str, dict[str, int]]:
+        """Return the words of a packet and the slots of each job, as its controller has chosen them.
+
+        The window of a worker is all of the slots, or what the kernel's socket buffers hold.
+        """
         tickets = {job: session.ticket for job, session in self._sessions.items()}
-        return {job: JobSizes(ticket.accumulator_words, ticket.slots) for job, ticket in tickets.items()}
+        return {
+            job: {"accumulator_words": ticket.accumulator_words, "slots": ticket.slots}
+            for job, ticket in tickets.items()
+        }
 
     def reduce(self, task: Reduction) -> Reduced:
         """Carry out a reduction."""

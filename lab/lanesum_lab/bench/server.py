@@ -19,10 +19,10 @@ import numpy as np
 from lanesum._internal.native import availability
 from lanesum.aggregation.combine import combine, expand
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import CODE_TABLE_ENTRIES, FULL_ACCUMULATOR_WORDS, HEADER_BYTES, WORD_BYTES
+from lanesum.protocol.spec import CODE_TABLE_ENTRIES, HEADER_BYTES, WORD_BYTES
 from lanesum_lab.bench import datagrams, registry
 from lanesum_lab.bench.figures import machine, spread, text
-from lanesum_lab.bench.pingers import ROUND, Pingers, implementations, pingers
+from lanesum_lab.bench.pingers import ROUND, WINDOW, WORDS, Pingers, implementations, pingers
 from lanesum_lab.bench.places import Loopback
 
 OPS = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.TABLE8, LaneOp.MAX)
@@ -96,7 +96,6 @@ class ServerSettings:
 
     Attributes:
         lane_seconds: length of a run of one lane operation.
-        window: maximum packets in flight per worker.
     """
 
     workers: int = registry.option(2, "Number of workers.", low=1)
@@ -104,8 +103,6 @@ class ServerSettings:
     seconds: float = registry.seconds(2.0)
     lane_seconds: float = 0.2
     repeats: int = registry.repeats(5)
-    window: int = 64
-    accumulator_words: int = FULL_ACCUMULATOR_WORDS
 
 
 QUICK = ServerSettings(chunks=100, seconds=0.2, lane_seconds=0.01, repeats=2)
@@ -131,9 +128,9 @@ def run(settings: ServerSettings) -> dict[str, Any]:
     Raises BenchError if a sum is wrong.
     """
     left_out: dict[str, str] = {}
-    size = HEADER_BYTES + settings.accumulator_words * WORD_BYTES
+    size = HEADER_BYTES + WORDS * WORD_BYTES
     names = implementations(left_out)
-    figures = measure_lanes(settings.accumulator_words, settings.lane_seconds, settings.repeats, left_out)
+    figures = measure_lanes(WORDS, settings.lane_seconds, settings.repeats, left_out)
     ways: dict[str, Callable[[], _Run]] = {BARE: lambda: _Run(datagrams.bare_sockets(size, settings.seconds))}
     missing = datagrams.iperf3_missing()
     if missing:
@@ -141,7 +138,7 @@ def run(settings: ServerSettings) -> dict[str, Any]:
     else:
         ways[datagrams.IPERF3] = lambda: _Run(datagrams.iperf3(size, settings.seconds))
     runs: dict[str, list[_Run]] = {}
-    with pingers(Loopback(), settings, names) as kinds:
+    with pingers(Loopback(), settings.workers, names) as kinds:
         for kind in kinds:
             ways[f"server, {kind.name}"] = lambda kind=kind: _serve(kind, settings)  # type: ignore[misc]
         for turn in range(settings.repeats + 1):
@@ -156,8 +153,8 @@ def run(settings: ServerSettings) -> dict[str, Any]:
         "chunks_per_round": settings.chunks,
         "seconds_per_run": settings.seconds,
         "repeats": settings.repeats,
-        "window": settings.window,
-        "accumulator_words": settings.accumulator_words,
+        "window": WINDOW,
+        "accumulator_words": WORDS,
         "machine": machine(),
         "lanes": figures,
         "datagrams": [_figure(name, some, peers, size) for name, some in runs.items()],

@@ -7,23 +7,20 @@ The all-gather sends values and positions, as top-k sparsifiers do. Every sum is
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lanesum._internal.native import availability
 from lanesum.errors import ConfigurationError
-from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.figures import BenchError, machine, spread, text
-from lanesum_lab.bench.places import HUB, Links, limited_links
+from lanesum_lab.bench.places import HUB, limited_links
 from lanesum_lab.bench.reducer import ALL_GATHER, Reduction
 from lanesum_lab.bench.vectors import Sparse
-from lanesum_lab.bench.workers import Measured, ReducingWorkers, ReductionJob
+from lanesum_lab.bench.workers import Measured, ReducingWorkers, ReductionJob, reducing_workers
 
 DENSE = "fixed"
 CODECS = (DENSE, "sketch", "union", "auto")
@@ -77,22 +74,13 @@ def run(settings: SparseSettings) -> dict[str, Any]:
     """
     figures: list[dict[str, Any]] = []
     for workers in settings.workers:
-        with limited_links(workers) as network, tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
+        with limited_links(workers) as network:
             network.limit(max(settings.rates_mbit))
-            with Supervisor(Path(folder) / "logs") as supervisor:
-                running = ReducingWorkers(
-                    Links(network),
-                    [ReductionJob(codec, codec, (HUB,)) for codec in CODECS],
-                    workers=workers,
-                    supervisor=supervisor,
-                    folder=Path(folder),
-                )
-                try:
-                    for rate in settings.rates_mbit:
-                        network.limit(rate)
-                        figures += _measure(settings, running, workers, rate)
-                finally:
-                    running.close()
+            jobs = [ReductionJob(codec, codec, (HUB,)) for codec in CODECS]
+            with reducing_workers(network, jobs, workers=workers) as running:
+                for rate in settings.rates_mbit:
+                    network.limit(rate)
+                    figures += _measure(settings, running, workers, rate)
     return {
         "repeats": settings.repeats,
         "values": settings.values,
@@ -137,7 +125,7 @@ def _measure(settings: SparseSettings, running: ReducingWorkers, workers: int, r
                         [_carried(dense) / _carried(run) for dense, run in zip(runs[DENSE], measured, strict=True)]
                     ),
                     "words": words,
-                    "packets": asdict(running.sizes[by]) if by in CODECS else None,
+                    "packets": running.sizes[by] if by in CODECS else None,
                     "wire_mbyte": spread([_carried(run) / 1e6 for run in measured]),
                 }
 

@@ -27,7 +27,7 @@ import numpy as np
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import ChunkBatch, Header, LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
-from lanesum_control.controller.controller import AdmittedJob, Controller, JobRequest
+from lanesum_control.controller.controller import Controller, JobRequest
 from lanesum_control.planner.network import Network
 from lanesum_control.servers.controlled_server import NoServer
 from lanesum_control.switches.client import SwitchConnection
@@ -36,7 +36,7 @@ from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID, ControlledSwitch
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.program.switch_job import SWITCH_MAC
-from lanesum_fabric.topology import Topology, load
+from lanesum_fabric.topology import load
 from lanesum_lab import targets
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.figures import BenchError, machine
@@ -84,55 +84,43 @@ QUICK = SwitchSettings(ops=("ADD32", "EXPAND8"), chunks=100, repeats=1)
 class Workload:
     """``frames``: (switch port, frame) in order; every ``workers`` frames complete one chunk."""
 
-    job: AdmittedJob
     frames: list[tuple[int, bytes]]
     workers: int
     chunks: int
 
 
-def admit(switch: ControlledSwitch, topology: Topology, accumulator_words: int) -> AdmittedJob:
-    """Add the hosts and the benchmark's job to a switch."""
-    network = Network.of(topology, loopback=False)
-    switches = {topology.switch: ManagedSwitch(switch)}
-    controller = Controller(network, NoServer(), switches, accumulator_words=accumulator_words)
-    workers = tuple(topology.names("worker"))
-    return controller.admit(JobRequest(JOB, workers, codec="thc"))
+class Feeder:
+    """Builds workloads of a job of all workers, whose epochs and positions continue from one run to the next."""
 
-
-def build(job: AdmittedJob, op: LaneOp, chunks: int, *, epoch: int = 0, position: int = 0) -> Workload:
-    """Return ``chunks`` chunks of random words from every worker, workers taking turns."""
-    first = job.tickets[0]
-    generator = np.random.default_rng(secrets.randbits(32))
-    per_worker = []
-    (on_switch,) = job.switch_jobs.values()
-    for ticket, member in zip(job.tickets, on_switch.members, strict=True):
-        words = generator.integers(0, 1 << 32, (chunks, op.shape.uplink_words(first.accumulator_words)), np.uint32)
-        header = Header(job=ticket.job, tag=ticket.tag, epoch=epoch, op=op, workers=1 << ticket.worker)
-        header.fan_in_workers = ticket.workers
-        batch = ChunkBatch(header, words, position=position, slots=ticket.slots)
-        frame = UdpFrame(
-            member.host.mac, SWITCH_MAC, member.host.ip, ipv4_int(ticket.server[0]), member.udp_port, UDP_PORT, b""
-        )
-        per_worker.append(
-            [(member.host.port, frame.with_payload(bytes(batch.packet(c))).pack()) for c in range(chunks)]
-        )
-    frames = [frames[chunk] for chunk in range(chunks) for frames in per_worker]
-    return Workload(job, frames, len(per_worker), chunks)
-
-
-class _Feeder:
-    """Builds workloads whose epochs and positions continue from one run to the next."""
-
-    def __init__(self, switch: P4RuntimeSwitch, accumulator_words: int) -> None:
-        self.job = admit(switch, load(_TOPOLOGY), accumulator_words)
+    def __init__(self, switch: ControlledSwitch, accumulator_words: int) -> None:
+        topology = load(_TOPOLOGY)
+        network = Network.of(topology, loopback=False)
+        switches = {topology.switch: ManagedSwitch(switch)}
+        controller = Controller(network, NoServer(), switches, accumulator_words=accumulator_words)
+        self._job = controller.admit(JobRequest(JOB, tuple(topology.names("worker")), codec="thc"))
         self._epoch = 0
         self._position = 0
 
     def workload(self, op: LaneOp, chunks: int) -> Workload:
-        result = build(self.job, op, chunks, epoch=self._epoch, position=self._position)
+        """Return ``chunks`` chunks of random words from every worker, workers taking turns."""
+        tickets = self._job.tickets
+        generator = np.random.default_rng(secrets.randbits(32))
+        per_worker = []
+        (on_switch,) = self._job.switch_jobs.values()
+        for ticket, member in zip(tickets, on_switch.members, strict=True):
+            words = generator.integers(0, 1 << 32, (chunks, op.shape.uplink_words(ticket.accumulator_words)), np.uint32)
+            header = Header(job=ticket.job, tag=ticket.tag, epoch=self._epoch, op=op, workers=1 << ticket.worker)
+            header.fan_in_workers = ticket.workers
+            batch = ChunkBatch(header, words, position=self._position, slots=ticket.slots)
+            frame = UdpFrame(
+                member.host.mac, SWITCH_MAC, member.host.ip, ipv4_int(ticket.server[0]), member.udp_port, UDP_PORT, b""
+            )
+            per_worker.append(
+                [(member.host.port, frame.with_payload(bytes(batch.packet(c))).pack()) for c in range(chunks)]
+            )
         self._epoch += 1
-        self._position = (self._position + chunks) % (2 * self.job.tickets[0].slots)
-        return result
+        self._position = (self._position + chunks) % (2 * tickets[0].slots)
+        return Workload([frames[chunk] for chunk in range(chunks) for frames in per_worker], len(per_worker), chunks)
 
 
 @contextlib.contextmanager
@@ -140,7 +128,7 @@ def _in_memory(accumulator_words: int, folder: Path) -> Iterator[Measure]:
     switch = EmbeddedSwitch()
     address = f"unix:{folder / 'memory.sock'}"
     with P4RuntimeServer(switch, address, device_id=DEFAULT_DEVICE_ID), SwitchConnection(address) as connection:
-        feeder = _Feeder(P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(accumulator_words)), accumulator_words)
+        feeder = Feeder(P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(accumulator_words)), accumulator_words)
 
         def measure(op: LaneOp, chunks: int) -> float:
             workload = feeder.workload(op, chunks)
@@ -173,7 +161,7 @@ def _on_veth(target: SwitchTarget, words: int, folder: Path) -> Iterator[Measure
         process = subprocess.Popen(inside(namespace, command), stdout=log, stderr=log, cwd=folder)
         cleanup.callback(end, process)
         connection = cleanup.enter_context(SwitchConnection(address))
-        feeder = _Feeder(P4RuntimeSwitch.with_pipeline(connection, target.pipeline(words)), words)
+        feeder = Feeder(P4RuntimeSwitch.with_pipeline(connection, target.pipeline(words)), words)
 
         def measure(op: LaneOp, chunks: int) -> float:
             return _windowed(name, feeder.workload(op, chunks), sockets)

@@ -157,7 +157,7 @@ def measure(settings: TenantsSettings, *, limited: bool, apart: bool) -> dict[st
             agents = ((QUIET, _QUIET_HOST, QUIET), (BUSY, _BUSY_HOST, BUSY), (_SPINNER, _BUSY_HOST, BUSY))
             for name, host, tenant in agents:
                 token = {environment.TOKEN_FILE: str(files[tenant])}
-                fleet.start_agent(name, host, environment=token)
+                fleet.agents.start(name, host, token)
             fleet.connect()
             fleet.agents.make({name: partial(Admitter, fleet.site.controller, host, name) for name, host, _ in agents})
             fleet.measure(_JOB, _OP, settings.chunks, 0.0)  # warm-up

@@ -27,7 +27,7 @@ from lanesum.transport import JobTicket
 from lanesum_fabric.topology import load
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.fleet import TOPOLOGY, mininet_fleet
-from lanesum_lab.bench.places import HUB, Links, Loopback, Place, Wire, limited_links, open_site, worker_nodes
+from lanesum_lab.bench.places import HUB, Loopback, Place, Wire, limited_links, open_site, worker_nodes
 from lanesum_lab.run.mininet_net import MininetNetwork
 from lanesum_lab.run.site import Site
 
@@ -51,7 +51,6 @@ class Trained:
     curve: dict[str, Any]
     cpu_s: float
     communication_s: float = 0.0
-    retransmissions: int = 0
     packets: dict[str, int] | None = None
 
 
@@ -104,7 +103,7 @@ class Trainer:
         if stats is None or ticket is None:
             return Trained(asdict(curve), cpu_s)
         packets = {"accumulator_words": ticket.accumulator_words, "slots": ticket.slots}
-        return Trained(asdict(curve), cpu_s, stats.busy_s, stats.transport.retransmissions, packets)
+        return Trained(asdict(curve), cpu_s, stats.busy_s, packets)
 
     def _state(self, by: str, ticket: JobTicket | None, steps: int) -> Any:
         import torch.distributed as dist
@@ -196,14 +195,14 @@ def _around_server(
     if rates_mbit:
         links = stack.enter_context(limited_links(workers))
         links.limit(max(rates_mbit))
-        place = Links(links)
+        place = links
     supervisor = stack.enter_context(Supervisor(logs))
-    agents = Agents(supervisor, folder)
+    agents = Agents(supervisor, folder, place.command)
     stack.callback(agents.close)
     nodes = worker_nodes(workers)
     names = {node: f"worker-{node}" for node in nodes}
     for node, name in names.items():
-        supervisor.start(name, place.command(node, agents.command(name)), environment={"OMP_NUM_THREADS": "1"})
+        agents.start(name, node)
 
     def limit(rate_mbit: float | None) -> None:
         if links is not None:
@@ -225,7 +224,7 @@ def _around_switch(
     fleet, network = stack.enter_context(mininet_fleet(folder, logs, rates_mbit=rates, workers=workers))
     names = {host: f"worker-{host}" for host in fleet.plan.workers}
     for host, name in names.items():
-        fleet.start_agent(name, host)
+        fleet.agents.start(name, host)
     built = TrainingNetwork(fleet.agents, names, fleet.site, lambda: _carried(network, names), lambda _rate: None)
     return built, network.host_interface
 

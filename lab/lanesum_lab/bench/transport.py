@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, HEADER_BYTES, WORD_BYTES
+from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.figures import machine, spread, text
 from lanesum_lab.bench.pingers import (
@@ -26,12 +26,14 @@ from lanesum_lab.bench.pingers import (
     ALONE,
     ECHO_PORT,
     ROUND,
+    WINDOW,
+    WORDS,
     Flowed,
     Pinger,
     implementations,
     pingers,
 )
-from lanesum_lab.bench.places import HUB, Links, Loopback, Place, limited_links
+from lanesum_lab.bench.places import HUB, Loopback, Place, limited_links
 from lanesum_lab.veth import obstacle
 
 ECHO = "UDP echo"
@@ -49,7 +51,6 @@ class TransportSettings:
     Attributes:
         values: values of an all-reduce.
         count: all-reduces of a run.
-        window: maximum packets in flight.
     """
 
     workers: int = registry.option(2, "Workers of the small all-reduces.", low=2)
@@ -59,8 +60,6 @@ class TransportSettings:
     seconds: float = registry.seconds(1.0)
     repeats: int = registry.repeats(11)
     rate_mbit: float = registry.option(1000.0, "Rate of the limited links, in Mbit/s.", flag="--rate", low=0.5)
-    window: int = 64
-    accumulator_words: int = FULL_ACCUMULATOR_WORDS
 
 
 QUICK = TransportSettings(count=20, chunks=100, seconds=0.1, repeats=2)
@@ -78,15 +77,15 @@ def _measure(
 ) -> tuple[dict[_Latency, list[list[float]]], dict[str, list[Flowed]]]:
     latencies: dict[_Latency, list[list[float]]] = {}
     flows: dict[str, list[Flowed]] = {}
-    packet = HEADER_BYTES + settings.accumulator_words * WORD_BYTES
+    packet = HEADER_BYTES + WORDS * WORD_BYTES
     echoes = partial(Pinger.echoes, peer=(place.address(HUB), ECHO_PORT), size=packet, count=settings.count)
-    packets = -(-settings.values // settings.accumulator_words)
+    packets = -(-settings.values // WORDS)
     burst = partial(echoes, burst=packets)
     short = {
         ROUND: partial(Pinger.rounds, values=settings.values, count=settings.count),
         ALL_REDUCE: partial(Pinger.all_reduces, values=settings.values, count=settings.count),
     }
-    with pingers(place, settings, names, echo=True) as kinds:
+    with pingers(place, settings.workers, names, echo=True) as kinds:
         for turn in range(settings.repeats + 1):
             taken = {
                 _Latency(path, f"{packet} bytes", ECHO): kinds[0].times(echoes, together=False),
@@ -136,8 +135,8 @@ def run(settings: TransportSettings) -> dict[str, Any]:
         "chunks_per_round": settings.chunks,
         "seconds_per_run": settings.seconds,
         "repeats": settings.repeats,
-        "window": settings.window,
-        "accumulator_words": settings.accumulator_words,
+        "window": WINDOW,
+        "accumulator_words": WORDS,
         "machine": machine(),
         "latency": latency,
         "rate": rate,
@@ -149,7 +148,7 @@ def run(settings: TransportSettings) -> dict[str, Any]:
 def _links(settings: TransportSettings) -> Iterator[Place]:
     with limited_links(settings.workers) as network:
         network.limit(settings.rate_mbit)
-        yield Links(network)
+        yield network
 
 
 def _percentiles(runs: list[list[float]], percent: float) -> list[float]:

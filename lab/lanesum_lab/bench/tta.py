@@ -203,7 +203,6 @@ def _record(by: str, trained: Sequence[Trained], wire: Wire, steps: int) -> dict
     step_s = [max(times) for times in zip(*(one.curve["step_s"] for one in trained), strict=True)]
     ends = [sum(step_s[: test["step"]]) for test in first["tests"]]
     return {
-        "losses": [statistics.fmean(some) for some in zip(*(one.curve["losses"] for one in trained), strict=True)],
         "tests": [{**test, "train_s": end} for test, end in zip(first["tests"], ends, strict=True)],
         "step_s": step_s,
         "phases": {name: statistics.fmean(one.curve["phases"][name] for one in trained) / steps for name in PHASES},
@@ -211,7 +210,6 @@ def _record(by: str, trained: Sequence[Trained], wire: Wire, steps: int) -> dict
         "cpu_s": sum(one.cpu_s for one in trained) / steps,
         "mbyte_up": wire.up / steps / len(trained) / 1e6,
         "mbyte_down": wire.down / steps / len(trained) / 1e6,
-        "retransmissions": sum(one.retransmissions for one in trained),
         "packets": trained[0].packets,
         "elements": first["elements"],
         "commit": machine()["commit"],
@@ -292,17 +290,12 @@ def _figure(settings: TtaSettings, rate: float | None, by: str, pairs: Sequence[
         "times_gloo": spread(ratios) if complete else None,
         "reached": len(times),
         "step_s": spread([statistics.median(one["step_s"]) for one in records]),
-        "step_times_gloo": spread(
-            [statistics.median(gloo["step_s"]) / statistics.median(own["step_s"]) for own, gloo in pairs]
-        ),
         "mbyte_per_step": spread([one["mbyte_up"] + one["mbyte_down"] for one in records]),
         "final_loss": spread([one["tests"][-1]["loss"] for one in records]),
-        "final_accuracy": spread([one["tests"][-1]["accuracy"] for one in records]),
         "beside_gloo": spread(beside),
         "phases": {name: statistics.median(one["phases"][name] for one in records) for name in PHASES},
         "communication_s": statistics.median(one["communication_s"] for one in records),
         "cpu_s": statistics.median(one["cpu_s"] for one in records),
-        "retransmissions": sum(one["retransmissions"] for one in records),
         "runs": runs,
     }
 

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +16,8 @@ from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.figures import BenchError
 from lanesum_lab.bench.places import FIRST_PORT, Place, Wire, open_site, worker_nodes
-from lanesum_lab.bench.reducer import JobSizes, Reduced, Reducer, Reduction
+from lanesum_lab.bench.reducer import Reduced, Reducer, Reduction
+from lanesum_lab.bench.vectors import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,7 @@ class Measured:
 
 
 class ReducingWorkers:
-    """All processes at one location. Close them before the supervisor.
-
-    Raises ProcessFailedError, BenchError.
-    """
+    """All processes at one location; see ``reducing_workers``."""
 
     def __init__(
         self,
@@ -64,19 +64,17 @@ class ReducingWorkers:
         jobs: Sequence[ReductionJob],
         *,
         workers: int,
-        device: str = "cpu",
+        device: str,
         supervisor: Supervisor,
         folder: Path,
-        recorded: Path | None = None,
+        recorded: Path | None,
     ) -> None:
         self._place = place
-        self._agents = Agents(supervisor, folder)
+        self._agents = Agents(supervisor, folder, place.command)
         nodes = worker_nodes(workers)
         self._workers = [f"worker-{node}" for node in nodes]
         for agent, node in zip(self._workers, nodes, strict=True):
-            reducer = place.command(node, self._agents.command(agent))
-            environment = {"OMP_NUM_THREADS": "1", "LOCAL_WORLD_SIZE": str(workers)}
-            supervisor.start(agent, reducer, environment=environment)
+            self._agents.start(agent, node, {"LOCAL_WORLD_SIZE": str(workers)})
         self._sites = {
             servers: open_site(place, f"site{number}", servers, nodes, supervisor, folder)
             for number, servers in enumerate(dict.fromkeys(job.servers for job in jobs))
@@ -96,7 +94,7 @@ class ReducingWorkers:
         )
         first = self._workers[0]
         #: Packet size and slots of each job.
-        self.sizes: dict[str, JobSizes] = self._agents.ask({first: Reducer.sizes})[first]
+        self.sizes: dict[str, dict[str, int]] = self._agents.ask({first: Reducer.sizes})[first]
 
     def measure(self, reduction: Reduction) -> Measured:
         """Run a reduction at all workers. Raises ProcessFailedError; BenchError if the workers' sums differ."""
@@ -125,3 +123,22 @@ class ReducingWorkers:
     def close(self) -> None:
         """End the processes; idempotent."""
         self._agents.close()
+
+
+@contextlib.contextmanager
+def reducing_workers(
+    place: Place, jobs: Sequence[ReductionJob], *, workers: int, device: str = "cpu", gradients: str = ""
+) -> Iterator[ReducingWorkers]:
+    """Run all processes at one location, and end them. ``gradients``: model whose recorded gradients are reduced.
+
+    Raises ProcessFailedError, BenchError.
+    """
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as temporary, contextlib.ExitStack() as cleanup:
+        folder = Path(temporary)
+        recorded = record(gradients, workers, folder) if gradients else None
+        supervisor = cleanup.enter_context(Supervisor(folder / "logs"))
+        made = ReducingWorkers(
+            place, jobs, workers=workers, device=device, supervisor=supervisor, folder=folder, recorded=recorded
+        )
+        cleanup.callback(made.close)
+        yield made

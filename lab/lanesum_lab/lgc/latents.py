@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lanesum.codecs.base import CodecError, Words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.errors import ConfigurationError
-from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
+from lanesum_lab.codec_steps import field_words, pack_fields, unpack_fields
 
 #: Words of the guard in a MAX round.
 GUARD_WORDS = 2

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecError, Part, Vector, Words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
-from lanesum_lab.baselines.fields import bits_to_words, pack_bits, unpack_bits, words_to_bits
 from lanesum_lab.baselines.floats import BF16_MAX
+from lanesum_lab.codec_steps import bits_to_words, pack_bits, unpack_bits, words_to_bits
 
 _SCALE_BITS = 16
 

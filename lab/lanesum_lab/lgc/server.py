@@ -20,9 +20,8 @@ from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.registry import register
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import WORD_BITS, LaneOp
-from lanesum_lab.baselines.fields import bits_to_words, pack_bits, unpack_bits, words_to_bits
 from lanesum_lab.baselines.floats import BF16_MAX, GatheredFloats
-from lanesum_lab.codec_steps import gather, sum_in_order
+from lanesum_lab.codec_steps import bits_to_words, gather, pack_bits, sum_in_order, unpack_bits, words_to_bits
 from lanesum_lab.lgc.instance import (
     DENSITY,
     GUARD,

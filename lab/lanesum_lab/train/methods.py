@@ -1,13 +1,16 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to average the gradients of a training: the codecs of lanesum, and peers over PyTorch's process group."""
+"""Ways to average the gradients of a training: the codecs of lanesum, and peers over PyTorch's process group.
 
-from __future__ import annotations
+This module has no ``from __future__ import annotations``, for the reason given in ``lanesum.torch.state``.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 
 import lanesum.torch
@@ -16,7 +19,6 @@ from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
 from lanesum_lab.train.checkpoints import Checkpoints
 from lanesum_lab.train.curve import Curve
-from lanesum_lab.train.hooks import keep_hook, two_shot_hook
 from lanesum_lab.train.jobs import Task
 from lanesum_lab.train.loop import Hook, TrainingSettings, train
 from lanesum_lab.train.two_shot import TwoShot
@@ -41,6 +43,18 @@ class Peer:
     what: str
     hook: Callable[[], Hook | None]
     one_bucket: bool = False
+
+
+def keep_hook(state: None, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """Return the worker's own gradient."""
+    future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+    future.set_result(bucket.buffer())
+    return future
+
+
+def two_shot_hook(state: TwoShot, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """Average the bucket by a two-shot all-reduce."""
+    return state.submit(bucket.buffer())
 
 
 def _power_sgd() -> Hook:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from lanesum import codecs
 from lanesum.codecs import Aggregate, CodecContext, CodecError, ErrorFeedback, Part, Round
 from lanesum.errors import ConfigurationError
-from lanesum_lab.baselines.fields import (
+from lanesum_lab.codec_simulation import simulate
+from lanesum_lab.codec_steps import (
     bits_to_words,
     field_words,
     pack_bits,
@@ -23,7 +24,6 @@ from lanesum_lab.baselines.fields import (
     unpack_fields,
     words_to_bits,
 )
-from lanesum_lab.codec_simulation import simulate
 from tests.host.codecs.samples import nmse
 from tests.lab.baselines.vectors import NAMES, drawn
 

@@ -112,7 +112,7 @@ def end(_text: str) -> None:
 def test_failed_process_ends_the_benchmark(tmp_path: Path) -> None:
     with Supervisor(tmp_path / "logs") as supervisor:
         agents = Agents(supervisor, tmp_path)
-        supervisor.start("one", agents.command("one"))
+        agents.start("one", "here")
         agents.make({"one": functools.partial(str, "well")})
         assert agents.ask({"one": str.upper}) == {"one": "WELL"}
         with pytest.raises((ProcessFailedError, BenchError), match="one"):
@@ -140,7 +140,7 @@ class Closed:
 def test_agent_closes_its_object_at_the_end(tmp_path: Path) -> None:
     with Supervisor(tmp_path / "logs") as supervisor:
         agents = Agents(supervisor, tmp_path)
-        child = supervisor.start("one", agents.command("one"))
+        child = agents.start("one", "here")
         agents.make({"one": functools.partial(Closed, tmp_path / "closed")})
         agents.close()
         assert child.process.wait(60) == 0

@@ -26,11 +26,11 @@ from tests.host.torch.fake_device import FakeDevice  # noqa: E402
 
 def test_bytes_of_the_kernels() -> None:
     moved = gpu.traffic(THC(workers=4), error_feedback=True)
-    assert {name: round(one.total, 1) for name, one in moved.items()} == {
+    assert {name: round(one, 1) for name, one in moved.items()} == {
         "square_sums": 8.0, "encode": 12.5, "decode": 5.0,
     }  # fmt: skip
     wide = gpu.traffic(THC(workers=4, bits=8, block=64), error_feedback=False)
-    assert wide["encode"].written == 1.0 and wide["encode"].read > 4.15 and wide["decode"].read == 2.125
+    assert 5.15 < wide["encode"] < 5.2 and wide["decode"] == 6.125
 
 
 def test_shares_of_copying() -> None:
@@ -38,10 +38,10 @@ def test_shares_of_copying() -> None:
         return gpu.KernelCase(what, "lanesum", bytes_each, lambda: None)
 
     copy = gpu.timing(case("copy", 8.0), 1000, [3e-6, 1e-6, 2e-6], 0.0)
-    assert copy.share == 1.0 and copy.bandwidth == pytest.approx(4e9) and copy.ns == pytest.approx(2.0)
-    assert (copy.min_ns, copy.max_ns) == pytest.approx((1.0, 3.0))
-    encode = gpu.timing(case("encode", 12.5), 1000, [5e-6], copy.bandwidth)
-    assert encode.share == pytest.approx(0.625)
+    assert copy["share"] == 1.0 and copy["bandwidth"] == pytest.approx(4e9) and copy["ns"] == pytest.approx(2.0)
+    assert (copy["min_ns"], copy["max_ns"]) == pytest.approx((1.0, 3.0))
+    encode = gpu.timing(case("encode", 12.5), 1000, [5e-6], copy["bandwidth"])
+    assert encode["share"] == pytest.approx(0.625)
 
 
 def test_measured_kernel_waits_for_its_input(monkeypatch: pytest.MonkeyPatch) -> None:

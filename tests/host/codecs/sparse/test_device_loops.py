@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 
-from lanesum.codecs.sparse import device_loops as loops  # noqa: E402
+from lanesum.codecs.sparse import device as loops  # noqa: E402
 from lanesum.codecs.sparse import reference  # noqa: E402
 from lanesum.codecs.sparse.hashing import Cells  # noqa: E402
 from lanesum.codecs.sparse.plan import BLOCKS, cells_for  # noqa: E402

@@ -9,7 +9,7 @@ import pytest
 
 from lanesum.protocol import Header, Kind, Packet
 from lanesum.protocol.lanes import LaneOp
-from lanesum_lab.wire_bytes import WireBytes, gloo_bytes, packet_sizes
+from lanesum_lab.builds.rates import WireBytes, gloo_bytes, packet_sizes
 
 _AROUND_UDP = 8 + 20 + 14 + 4 + 8 + 12  # UDP, IPv4, Ethernet, frame check, preamble, gap
 
