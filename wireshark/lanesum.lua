@@ -12,8 +12,8 @@ local HEADER_BYTES = 32
 local WORD_BYTES = 4
 local CONTRIBUTION = 1
 local UPPER = 0x20
-local CERTIFIED = 0x80000000
-local SCATTERED = 0x40000000
+local CERTIFIED = 0x8000000
+local SCATTERED = 0x4000000
 local CHECK_WORDS = {
     [0] = { codes = 1, sums = 1 },
     [1] = { codes = 1, sums = 2 },

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from lanesum._internal.output_file import write_file
-from tests.flips.campaign import run_processes
+from tests.flips.campaign import TARGETS, run_processes
 from tests.flips.report import DOCUMENT, document, to_json
 
 
@@ -20,6 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--flips", type=int, default=100_000, help="number of flips (100,000)")
     parser.add_argument("--seed", type=int, default=0, help="seed of data and flips (0)")
     parser.add_argument("--processes", type=int, default=2, help="processes, with consecutive seeds (2)")
+    parser.add_argument("--target", action="append", choices=TARGETS, help="only this target; repeatable")
     parser.add_argument("--out", type=Path, help="write the results there as JSON")
     parser.add_argument("--report", action="store_true", help="write the tables of the committed results into the page")
     options = parser.parse_args(arguments)
@@ -27,8 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
         write_file(DOCUMENT, document(DOCUMENT.read_text()))
         return 0
 
-    certified = run_processes(options.flips, options.seed, options.processes)
-    plain = run_processes(options.flips // 10, options.seed, options.processes, certified=False)
+    targets = tuple(options.target or TARGETS)
+    certified = run_processes(options.flips, options.seed, options.processes, targets=targets)
+    plain = run_processes(options.flips // 10, options.seed, options.processes, certified=False, targets=targets)
     results = to_json(certified, plain, options.seed, options.processes)
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)

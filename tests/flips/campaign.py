@@ -31,9 +31,9 @@ from tests.flips import memory
 from tests.flips.network import SLOTS, WORKERS, FlipNetwork
 from tests.simulator.wire import flipped
 
-EMBEDDED, PYTHON_SERVER, NATIVE_SERVER = "embedded", "server, Python", "server, native"
-TARGETS = (REFERENCE, EMBEDDED, PYTHON_SERVER, NATIVE_SERVER)
-_SWITCHES = (REFERENCE, EMBEDDED)
+EMBEDDED, CHIP, PYTHON_SERVER, NATIVE_SERVER = "embedded", "tofino1-w32", "server, Python", "server, native"
+TARGETS = (REFERENCE, EMBEDDED, CHIP, PYTHON_SERVER, NATIVE_SERVER)
+_SWITCHES = (REFERENCE, EMBEDDED, CHIP)
 LANES, REGISTERS, MEMORY = "lanes", "registers", "server memory"
 HEADER_UP, HEADER_DOWN, PAYLOAD_UP, PAYLOAD_DOWN = "header up", "header down", "payload up", "payload down"
 _PACKETS = (HEADER_UP, HEADER_DOWN, PAYLOAD_UP, PAYLOAD_DOWN)
@@ -201,8 +201,8 @@ def contributions_sum(op: LaneOp, contributions: list[np.ndarray]) -> np.ndarray
 
 @contextlib.contextmanager
 def open_bench(target: str, rng: random.Random, *, certified: bool = True) -> Iterator[Bench]:
-    """Open the network of a target. Workers of the embedded switch and of the native server are native."""
-    native = target in (EMBEDDED, NATIVE_SERVER) and availability().core is not None
+    """Open the network of a target. Workers of the embedded switches and of the native server are native."""
+    native = target in (EMBEDDED, CHIP, NATIVE_SERVER) and availability().core is not None
     rounds: Callable[[JobTicket], AnyRoundSequence] = NativeRoundSequence if native else RoundSequence
     if target not in _SWITCHES:
         core = availability().core
@@ -213,16 +213,17 @@ def open_bench(target: str, rng: random.Random, *, certified: bool = True) -> It
         yield Bench(FlipNetwork(_WORDS, Aggregator(), rounds, switch, certified=certified), target, rng)
 
 
-def run(flips: int, seed: int, certified: bool = True) -> Campaign:
+def run(flips: int, seed: int, certified: bool = True, targets: tuple[str, ...] = TARGETS) -> Campaign:
     """Flip bits, equally often at each place of each target, with each codec in turn.
 
     Args:
         flips: number of flips, at least.
         seed: of data and flips.
         certified: rounds have check words.
+        targets: of ``TARGETS``.
     """
     campaign, began = Campaign(), time.monotonic()
-    targets = [one for one in TARGETS if one != NATIVE_SERVER or availability().core is not None]
+    targets = tuple(one for one in targets if one != NATIVE_SERVER or availability().core is not None)
     rng = random.Random(seed)
     turns: collections.Counter[tuple[str, str, str]] = collections.Counter()
     with contextlib.ExitStack() as cleanup:
@@ -242,10 +243,12 @@ def run(flips: int, seed: int, certified: bool = True) -> Campaign:
     return campaign
 
 
-def run_processes(flips: int, seed: int, processes: int, *, certified: bool = True) -> Campaign:
+def run_processes(
+    flips: int, seed: int, processes: int, *, certified: bool = True, targets: tuple[str, ...] = TARGETS
+) -> Campaign:
     """Run a campaign of several processes, with consecutive seeds."""
     share = -(-flips // processes)
-    tasks = [(share, seed + number, certified) for number in range(processes)]
+    tasks = [(share, seed + number, certified, targets) for number in range(processes)]
     campaign = Campaign()
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         for part in pool.starmap(run, tasks):

@@ -18,6 +18,7 @@ import numpy as np
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import HEADER_BYTES
 from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.tna.switch import TofinoSwitch
 from tests.flips.network import SLOTS, FlipNetwork
 from tests.reference.switch import ReferenceSwitch
 from tests.simulator.truth import expand
@@ -69,9 +70,11 @@ def _device(network: FlipNetwork) -> Any:
 
 
 def _flip_cell(device: EmbeddedSwitch, name: str, rng: random.Random) -> bool:
-    bits = device._runtime.registers[name].bits
+    register = device._runtime.registers[name]
     index = rng.randrange(_ENTRIES)
-    device.write_register(name, index, device.read_register(name, index) ^ 1 << rng.randrange(bits))
+    if isinstance(device, TofinoSwitch):
+        index = index // 2 + index % 2 * register.size // 2  # the second shadow set has the upper half
+    device.write_register(name, index, device.read_register(name, index) ^ 1 << rng.randrange(register.bits))
     return True
 
 

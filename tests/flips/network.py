@@ -101,7 +101,8 @@ class FlipNetwork:
         if self._on_switch is not None:
             self.switch.control.remove(self._on_switch)
         members = tuple(Member(worker, (host,), _FIRST_PORT + worker) for worker, host in enumerate(self._hosts))
-        ops = tuple(op for op in carried_by(self._words) if not op.shape.lookup)
+        offered = self.switch.control.capabilities.ops
+        ops = tuple(op for op in carried_by(self._words) if not op.shape.lookup and op in offered)
         self._on_switch = SwitchJob(_JOB, self._tag, 0, SLOTS, 1, members, ops)
         self.switch.control.admit(self._on_switch)
 

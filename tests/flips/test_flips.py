@@ -8,13 +8,33 @@ import json
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from bmv2_tests.targets import open_target
 from lanesum._internal.native import availability
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import CERTIFIED, MAX_ROUND_WORDS, SCATTERED
+from lanesum.server.aggregator import Aggregator
+from lanesum.transport.round_sequence import RoundSequence
 from tests.flips import campaign
 from tests.flips.__main__ import main
-from tests.flips.campaign import CODECS, LANES, MEMORY, NATIVE_SERVER, PAYLOAD_UP, TARGETS, Outcomes, open_bench, run
+from tests.flips.campaign import (
+    CHIP,
+    CODECS,
+    LANES,
+    MEMORY,
+    NATIVE_SERVER,
+    PAYLOAD_UP,
+    TARGETS,
+    Outcomes,
+    contributions_sum,
+    open_bench,
+    run,
+)
+from tests.flips.network import SLOTS, WORKERS, FlipNetwork
 from tests.flips.report import DOCUMENT, RESULTS, document, tables
+from tests.reference.slots import TofinoSlotTable
 from tests.simulator.wire import flipped
 
 
@@ -25,6 +45,20 @@ def test_flips_of_certified_rounds_give_no_wrong_sum() -> None:
     for name in ("unnoticed", "repeated", "retaken", "errors"):
         assert sum(getattr(one, name) for one in outcomes), name
     assert {target for target, _, _ in done.outcomes} >= {*TARGETS} - {NATIVE_SERVER}
+
+
+def test_chip_sums_certified_rounds() -> None:
+    """Their marks are within the bits of a round size that an entry stores."""
+    with open_target(CHIP, 32) as switch:
+        network = FlipNetwork(32, Aggregator(), RoundSequence, switch)
+        for op in (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.MAX):
+            words = op.shape.uplink_words(network.tickets[0].data_words(op)) * SLOTS
+            contributions = [np.full(words, 1 + worker, np.uint32) for worker in range(WORKERS)]
+            for result in network.reduce(op, contributions):
+                np.testing.assert_array_equal(result, contributions_sum(op, contributions))
+        assert switch.decisions()["contribute_and_complete"] == 3 * SLOTS
+        assert switch.decisions()["route_other_size"] == 0
+    assert MAX_ROUND_WORDS | SCATTERED | CERTIFIED < 1 << TofinoSlotTable.ROUND_WORD_BITS
 
 
 def test_flips_of_plain_rounds_give_wrong_sums() -> None:

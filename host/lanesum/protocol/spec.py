@@ -30,10 +30,11 @@ SLOT_SHARES = 24
 OPENING = 1
 NONCE_WORDS = 2  # words of each worker's random number in the opening
 
-# Bit of the round size in contributions to a certified round, so that only workers with check words share a round.
-CERTIFIED = 1 << 31
+# Bit of the round size in contributions to a certified round, so that only workers with check words share a round. The
+# programs for Tofino store 28 bits of a round size.
+CERTIFIED = 1 << 27
 # Bit of the round size in contributions to a scattered round: the sum of chunk ``c`` is for worker ``c mod workers``.
-SCATTERED = 1 << 30
+SCATTERED = 1 << 26
 MAX_ROUND_WORDS = SCATTERED - 1
 
 # Accumulator words in one packet. A P4 program is compiled for one value; the controller gives it to each job.

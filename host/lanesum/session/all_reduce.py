@@ -30,6 +30,7 @@ from lanesum.codecs.base import (
 )
 from lanesum.codecs.shards import own_shard, steps_of
 from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import MAX_ROUND_WORDS
 from lanesum.session.lengths import AppendedLengths, append_lengths
 from lanesum.transport import JobTicket
 from lanesum.transport.native_engine import AnyRoundState, NativeRoundState
@@ -124,15 +125,26 @@ class StartedRound:
         overlap: work of the codec that does not need the result; None once it is done.
         lengths: the vector lengths behind the round's own words, if any.
         begin: time of the start, by ``time.perf_counter``.
+        rest: words of its parts that are not started; see ``divided``.
+        flights: its parts in flight, in order.
         result: accumulator words and bitmaps of contributors; None until the round is complete.
     """
 
     round: Round
-    flight: AnyRoundState
     overlap: Callable[[], object] | None
     lengths: AppendedLengths | None
     begin: float
+    rest: collections.deque[NDArray[np.uint32]]
+    flights: collections.deque[AnyRoundState] = field(default_factory=collections.deque)
     result: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None
+    _parts: list[tuple[NDArray[np.uint32], NDArray[np.uint32]]] = field(default_factory=list)
+
+    def add_result(self, words: NDArray[np.uint32], contributors: NDArray[np.uint32]) -> None:
+        """Store the result of the next part; that of the last part completes ``result``."""
+        self._parts.append((words, contributors))
+        if not self.rest and not self.flights:
+            all_words, bitmaps = zip(*self._parts, strict=True)
+            self.result = _joined(all_words), _joined(bitmaps)
 
     @property
     def encoding(self) -> bool:
@@ -146,17 +158,35 @@ class StartedRound:
         pieces = self.round.pieces
         if pieces is None or pieces.decoded == len(pieces):
             return False
-        return self.flight.done_chunks >= self.flight.awaited_chunks
+        return self.flights[0].done_chunks >= self.flights[0].awaited_chunks
 
     def decode_piece(self) -> None:
         """Decode the next piece, and wait for the one after it from now on."""
-        pieces, flight = self.round.pieces, cast(NativeRoundState, self.flight)
+        pieces, flight = self.round.pieces, cast(NativeRoundState, self.flights[0])
         assert pieces is not None
         pieces.decode_up_to(pieces.needed, flight.arriving())
         if pieces.decoded < len(pieces):
             flight.await_words(pieces.needed)
         else:
             flight.awaited_chunks = flight.chunks
+
+
+def _joined(parts: tuple[NDArray[np.uint32], ...]) -> NDArray[np.uint32]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def divided(words: NDArray[np.uint32], round_: Round, ticket: JobTicket) -> collections.deque[NDArray[np.uint32]]:
+    """Return the words of the rounds on the network that make up a round: one, or as few as its size allows.
+
+    All but the last have whole packets, of each shard of a scattered round. So their results follow each other.
+    """
+    if words.size <= MAX_ROUND_WORDS:
+        return collections.deque([words])
+    shards = words.reshape(ticket.workers if round_.scattered else 1, -1)
+    packet_words = round_.op.shape.uplink_words(ticket.data_words(round_.op))
+    size = MAX_ROUND_WORDS // (len(shards) * packet_words) * packet_words
+    begins = range(0, shards.shape[1], size)
+    return collections.deque(shards[:, begin : begin + size].reshape(-1) for begin in begins)
 
 
 @dataclass(slots=True, eq=False)
@@ -265,7 +295,7 @@ class AllReduce(Generic[V]):
     @property
     def all_rounds_started(self) -> bool:
         """True once rounds of the next all-reduce may start."""
-        if self.made or any(one.encoding for one in self.started):
+        if self.made or any(one.encoding or one.rest for one in self.started):
             return False
         return self.num_rounds >= self.max_rounds or self.made_last_round
 

@@ -19,6 +19,7 @@ import itertools
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ParamSpec, cast
 
 import numpy as np
@@ -35,12 +36,14 @@ from lanesum.codecs.base import (
 )
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import MAX_ROUND_WORDS
 from lanesum.session.all_reduce import (
     AllReduce,
     ObservedRound,
     RoundObserver,
     SessionPhases,
     StartedRound,
+    divided,
     make_aggregate,
 )
 from lanesum.session.lengths import AppendedLengths
@@ -183,6 +186,8 @@ class AllReduceScheduler:
             begin = add_spans(begin, "lanesum::encode")
             if isinstance(made, RoundGroup) or made.pieces is not None or made.overlap is not None or made.scattered:
                 return made
+            if made.words.size > MAX_ROUND_WORDS // 2:  # it may have to be divided, with the lengths behind it
+                return made
             if len(self._queue) > 1:  # an observer has submitted another one
                 return made
             if all_reduce.num_rounds:
@@ -201,7 +206,7 @@ class AllReduceScheduler:
             return False
         # Some may be complete since the last step, by the transport's background thread: then the wait takes no time.
         awaited = [one for all_reduce in self._queue for one in all_reduce.started if one.result is None]
-        flights = [one.flight for one in awaited]
+        flights = [flight for one in awaited for flight in one.flights]
         if (opening := self._transport.opening) is not None:
             flights.append(opening)
         assert flights  # else nothing but the deadline would end the wait
@@ -232,9 +237,9 @@ class AllReduceScheduler:
                         one.decode_piece()
                     self._transport.poll()
                     return True
-                if one.result is None and one.flight.complete:
+                if one.flights and one.flights[0].complete:
                     # One by one: a group may have more rounds than can be in flight.
-                    one.result = self._transport.finish(one.flight)
+                    one.add_result(*self._transport.finish(one.flights.popleft()))
                     self.phases.add_spans(one.begin, "lanesum::round")
                     return True
             if all_reduce.can_resume:
@@ -247,6 +252,11 @@ class AllReduceScheduler:
         for all_reduce in self._queue:
             if any(one.encoding for one in all_reduce.started):
                 return False
+            if all_reduce.started and all_reduce.started[-1].rest:
+                if not self._transport.can_begin:
+                    return False
+                self._start_part(all_reduce.started[-1])
+                return True
             if all_reduce.made:
                 if not self._transport.can_begin:
                     return False
@@ -258,13 +268,24 @@ class AllReduceScheduler:
 
     def _start_round(self, all_reduce: AllReduce[Any], round_: Round) -> None:
         words, lengths = all_reduce.count_round(round_, self._ticket)
+        if words.size > MAX_ROUND_WORDS and round_.pieces is not None:
+            with self.phases.encode:
+                round_.pieces.encode_all()
+            round_ = replace(round_, pieces=None)
+        parts = divided(words, round_, self._ticket)
+        started = StartedRound(round_, round_.overlap, lengths, time.perf_counter(), parts)
+        self._start_part(started)
+        if round_.pieces is not None:
+            cast(NativeRoundState, started.flights[0]).await_words(round_.pieces.needed)
+        all_reduce.started.append(started)
+
+    def _start_part(self, started: StartedRound) -> None:
+        round_ = started.round
         with self.phases.send:
             flight = self._transport.begin_round(
-                round_.op, words, withheld=round_.pieces is not None, scattered=round_.scattered
+                round_.op, started.rest.popleft(), withheld=round_.pieces is not None, scattered=round_.scattered
             )
-        if round_.pieces is not None:
-            cast(NativeRoundState, flight).await_words(round_.pieces.needed)
-        all_reduce.started.append(StartedRound(round_, flight, round_.overlap, lengths, self.phases.send.begin))
+        started.flights.append(flight)
 
     def _encode(self) -> bool:
         for all_reduce in self._queue:
@@ -273,7 +294,7 @@ class AllReduceScheduler:
                     assert one.round.pieces is not None
                     with self.phases.encode:
                         words = one.round.pieces.encode_next()
-                        self._transport.release(cast(NativeRoundState, one.flight), words)
+                        self._transport.release(cast(NativeRoundState, one.flights[0]), words)
                     return True
                 if one.overlap is not None:
                     self._transport.poll()

@@ -14,7 +14,7 @@ _Rounding: TypeAlias = tuple[int, NDArray[np.uint8], NDArray[np.uint8], int, int
 _DitherSum: TypeAlias = tuple[int, NDArray[np.uint16], int, int, int]
 
 INTERFACE: str
-PROTOCOL_VERSION: int
+PROTOCOL_VERSION: int  # with the marks of certified and scattered rounds in bits 27 and 26 of the round size
 
 def header_fields(packed: bytes) -> dict[str, int]: ...
 def repack_header(packed: bytes) -> bytes: ...

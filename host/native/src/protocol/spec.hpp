@@ -22,8 +22,8 @@ inline constexpr std::uint32_t SLOT_SKEW = 4;
 inline constexpr std::uint32_t SLOT_SHARES = 24;
 inline constexpr std::uint32_t OPENING = 1;
 inline constexpr std::uint32_t NONCE_WORDS = 2;
-inline constexpr std::uint32_t CERTIFIED = 2147483648;
-inline constexpr std::uint32_t SCATTERED = 1073741824;
+inline constexpr std::uint32_t CERTIFIED = 134217728;
+inline constexpr std::uint32_t SCATTERED = 67108864;
 
 enum Kind : std::uint32_t {
     KIND_CONTRIBUTION = 1,
