@@ -167,6 +167,8 @@ model: $(READY_TO_RUN) ## check the Promela models exhaustively (needs spin and 
 install-service: ## install the services of systemd as root (SERVICES= DESTDIR=)
 	[ -x $(DESTDIR)/opt/lanesum/bin/lanesum ] || { $(PYTHON) -m venv $(DESTDIR)/opt/lanesum && \
 		$(DESTDIR)/opt/lanesum/bin/pip install --quiet -c constraints.txt ./host ./fabric ./control_plane ./softswitch; }
+	[ -z "$(DESTDIR)" ] || grep -rIl --exclude-dir=lib "$(abspath $(DESTDIR))/opt/lanesum" $(DESTDIR)/opt/lanesum | \
+		xargs -r sed -i "s|$(abspath $(DESTDIR))/opt/lanesum|/opt/lanesum|g"
 	install -D -m 644 -t $(DESTDIR)/etc/systemd/system $(SERVICES:%=deploy/systemd/lanesum-%.service)
 	for file in deploy/lanesum.toml topologies/star4.yaml; do \
 		to=$(DESTDIR)/etc/lanesum/$$(basename $$file | sed s/star4/topology/); \

@@ -107,7 +107,8 @@ def test_units_are_valid_and_have_few_privileges(tmp_path: Path) -> None:
 def test_install_service_keeps_files_that_are_there(tmp_path: Path) -> None:
     command = tmp_path / "opt/lanesum/bin/lanesum"
     command.parent.mkdir(parents=True)
-    command.touch(0o755)
+    command.write_text(f"#!{tmp_path}/opt/lanesum/bin/python\n")
+    command.chmod(0o755)
     topology = tmp_path / "etc/lanesum/topology.yaml"
     topology.parent.mkdir(parents=True)
     topology.write_text("name: mine\n")
@@ -117,6 +118,8 @@ def test_install_service_keeps_files_that_are_there(tmp_path: Path) -> None:
     units = {f"etc/systemd/system/lanesum-{name}.service" for name in ("server", "controller")}
     assert installed == {*units, "etc/lanesum/lanesum.toml", "etc/lanesum/topology.yaml", "opt/lanesum/bin/lanesum"}
     assert topology.read_text() == "name: mine\n"
+    # Below DESTDIR, pip writes scripts whose first line names a folder that the installed machine lacks.
+    assert command.read_text() == "#!/opt/lanesum/bin/python\n"
 
 
 def test_container_file_names_files_and_commands_that_exist() -> None:
