@@ -241,7 +241,8 @@ def _since(text: str, now: float) -> dict[str, Any]:
     if text.isdecimal() and text.isascii() and len(text) < 19:
         return {"since": int(text)}
     if ago := re.fullmatch(r"(\d{1,9})([smhd])", text, re.ASCII):
-        return {"since_s": now - int(ago[1]) * _SECONDS[ago[2]]}
+        seconds = int(ago[1]) * _SECONDS[ago[2]]
+        return {"ago_s": seconds, "since_s": now - seconds}  # earlier controllers read the second one
     try:
         return {"since_s": datetime.datetime.fromisoformat(text).timestamp()}  # local time without a time zone
     except (ValueError, OverflowError, OSError) as error:

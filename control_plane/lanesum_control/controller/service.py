@@ -375,6 +375,8 @@ class ControllerService(Serving):
     def _events(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Return the first ``MAX_ANSWERED`` events after number ``since``, and not before the time ``since_s``.
 
+        ``ago_s`` gives this time in seconds before now, by the clock of the controller.
+
         Operators get all events, tenants those of their present jobs.
 
         ``more`` is True if others follow. Without both fields, the answer has the last events.
@@ -383,11 +385,13 @@ class ControllerService(Serving):
         if caller.role is not CallerRole.OPERATOR:
             names = [(job.request.name, job.owner) for job in self._controller.present()]
             of = [name for name, owner in names if sees(caller, name, owner)]
-        if "since" not in message and "since_s" not in message:
+        if not message.keys() & {"since", "since_s", "ago_s"}:
             return {"events": [event.to_message() for event in log.latest(of=of)], "more": False}
-        since_s = message.get("since_s", 0.0)
+        since_s = message.get("ago_s", message.get("since_s", 0.0))
         if not isinstance(since_s, int | float) or isinstance(since_s, bool) or abs(since_s) >= 1 << 63:
             raise AdmissionError(f"since_s = {str(since_s)[:40]!r} is no time in seconds.")
+        if "ago_s" in message:
+            since_s = log.now() - since_s
         since = number_of(message, "since") if "since" in message else 0
         if abs(since) >= 1 << 63:
             raise AdmissionError(f"since = {since} is no number of an event.")

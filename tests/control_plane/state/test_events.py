@@ -9,6 +9,7 @@ import io
 import logging
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -189,15 +190,23 @@ def test_job_events_reads_beyond_limit_of_one_answer(
     ("text", "asked"),
     [
         ("17", {"since": 17}),
-        ("90s", {"since_s": 1_000_000 - 90}),
-        ("15m", {"since_s": 1_000_000 - 900}),
-        ("2h", {"since_s": 1_000_000 - 7200}),
-        ("7d", {"since_s": 1_000_000 - 604_800}),
+        ("90s", {"ago_s": 90, "since_s": 1_000_000 - 90}),
+        ("15m", {"ago_s": 900, "since_s": 1_000_000 - 900}),
+        ("2h", {"ago_s": 7200, "since_s": 1_000_000 - 7200}),
+        ("7d", {"ago_s": 604_800, "since_s": 1_000_000 - 604_800}),
         ("2026-01-31T14:30+00:00", {"since_s": 1_769_869_800.0}),
     ],
 )
 def test_since_reads_numbers_times_and_durations(text: str, asked: dict[str, Any]) -> None:
     assert _since(text, now=1_000_000) == asked
+
+
+def test_duration_counts_by_the_clock_of_the_controller(address: str, controller: Controller) -> None:
+    controller.events.add("s1", "an event", BLUE)
+    by_fast_clock = time.time() + 86_400
+    assert rpc.call(address, rpc.EVENTS, {"since_s": by_fast_clock})["events"] == []
+    found = rpc.call(address, rpc.EVENTS, {"ago_s": 900, "since_s": by_fast_clock})["events"]
+    assert found[-1]["what"] == "an event"
 
 
 @pytest.mark.parametrize("text", ["yesterday", "-1", "1.5", "\u00b2", "9" * 30, "5w", ""])
@@ -208,7 +217,15 @@ def test_since_of_another_text_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "asked",
-    [{"since": "1"}, {"since": 1 << 63}, {"since_s": "now"}, {"since_s": True}, {"since": None}, {"since_s": 1 << 63}],
+    [
+        {"since": "1"},
+        {"since": 1 << 63},
+        {"since_s": "now"},
+        {"since_s": True},
+        {"since": None},
+        {"since_s": 1 << 63},
+        {"ago_s": "1"},
+    ],
 )
 def test_events_with_an_invalid_field_are_refused(address: str, asked: dict[str, Any]) -> None:
     with pytest.raises(rpc.ControllerError, match="is no"):
