@@ -9,7 +9,7 @@ import random
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from lanesum_switch.api import (
@@ -59,7 +59,12 @@ class EmbeddedSwitch:
             counted.
         queue_depth: returns the number of packets that wait at a port, for ``enq_qdepth`` and ``deq_qdepth``; None
             for always 0.
+
+    Attributes:
+        ports: ports of the switch, outside of which multicast groups are refused; None accepts all.
     """
+
+    ports: Container[int] | None = None
 
     def __init__(
         self,
@@ -295,7 +300,8 @@ class EmbeddedSwitch:
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica] | None) -> None:
         """Set the replicas of a multicast group; None deletes it.
 
-        Raises NotFoundError when the group to delete does not exist, InvalidArgumentError for an id outside 1 to 65535.
+        Raises NotFoundError when the group to delete does not exist, InvalidArgumentError for an id outside 1 to 65535
+        and for a port that the switch lacks.
         """
         with self._lock:
             if replicas is None:
@@ -306,6 +312,12 @@ class EmbeddedSwitch:
                 return
             if not 0 < group_id < 1 << 16:
                 raise InvalidArgumentError(f"Multicast group id {group_id} is not from 1 to 65535.")
+            absent = [one.port for one in replicas if self.ports is not None and one.port not in self.ports]
+            if absent:
+                raise InvalidArgumentError(
+                    f"Multicast group {group_id} has port {absent[0]}, which the switch lacks.",
+                    "Start the switch with this port, or correct the topology.",
+                )
             self.multicast_groups[group_id] = tuple(replicas)
             self._groups[group_id] = tuple((r.port, r.instance) for r in replicas)
 

@@ -72,7 +72,7 @@ def about_switch(name: str, switch: Mapping[str, Any]) -> Finding:
             f"{what} The server sums for new jobs.",
             "Remove jobs, or give them fewer slots: lanesum job resize NAME SLOTS.",
         )
-    return ok(name, f"{what} Its tables are as desired.")
+    return ok(name, f"{what} Its tables agree with the controller.")
 
 
 def about_server(name: str, server: Mapping[str, Any]) -> Iterator[Finding]:

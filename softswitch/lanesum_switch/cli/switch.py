@@ -81,7 +81,14 @@ def switch(
     ports: dict[int, Port] = {}
     depth = None if loopback else queue_depths(ports)  # the kernel reports no queue of UDP sockets
     kind = TofinoSwitch if tofino else EmbeddedSwitch
-    device = kind(seed=seed, queue_depth=depth)
+
+    def new_device() -> EmbeddedSwitch:
+        one = kind(seed=seed, queue_depth=depth)
+        if not tofino:  # groups of a chip have its recirculation ports too
+            one.ports = ports
+        return one
+
+    device = new_device()
     if program is not None:
         device.load(_read(program))
     network = load(topology)
@@ -131,9 +138,8 @@ def switch(
             server = stack.enter_context(BfRuntimeServer(device, bfruntime, spare=spare, **access))
             stack.enter_context(LinkWatch(links, server.set_link))
         else:
-            other = functools.partial(kind, seed=seed, queue_depth=depth)
             server = stack.enter_context(
-                P4RuntimeServer(device, p4runtime, DEFAULT_DEVICE_ID, inject=runner.inject, spare=other, **access)
+                P4RuntimeServer(device, p4runtime, DEFAULT_DEVICE_ID, inject=runner.inject, spare=new_device, **access)
             )
         protocol = "P4Runtime" if bfruntime is None else "BF Runtime"
         serve_until_signal(f"switch {here}, {protocol} at {server.address}")

@@ -118,7 +118,7 @@ SERVER = {"lost": None, "call_s": 0.001, "jobs": 2, "refused": {"wrong tag": 0},
 @pytest.mark.parametrize(
     ("change", "status", "says"),
     [
-        ({}, Severity.OK, "60 of 100 slots are free. Its tables are as desired."),
+        ({}, Severity.OK, "60 of 100 slots are free. Its tables agree with the controller."),
         ({"lost": "No answer."}, Severity.NOTE, "without a part in jobs: No answer. The server sums."),
         ({"tables_agree": False}, Severity.NOTE, "others than desired"),
         ({"used": 100}, Severity.NOTE, "0 of 100 slots are free. The server sums for new jobs."),

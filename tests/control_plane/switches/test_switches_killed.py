@@ -22,12 +22,13 @@ from lanesum_control.switches.managed import RemoteSwitch
 from lanesum_control.switches.reconcile import everything
 from lanesum_fabric.bfruntime.description import Description
 from lanesum_fabric.bfruntime.ports import PortSettings, PortTable
+from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.topology.files import parse
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from lanesum_switch.faults.links import LinkFaults
 from lanesum_switch.faults.plan import FaultPlan
 from tests.control_plane.control_fakes import what
-from tests.control_plane.protocols import BF_RUNTIME, PROTOCOLS, Protocol
+from tests.control_plane.protocols import BF_RUNTIME, P4RUNTIME, PROTOCOLS, Protocol
 from tests.control_plane.sites import HOSTS, Site, assert_exact, controlling, star_text
 from tests.waiting import wait_until
 
@@ -39,9 +40,9 @@ DEADLINE_S = 120.0  # of workers that wait for a switch whose start is slow
 
 
 @contextlib.contextmanager
-def running_switch(folder: Path, protocol: Protocol, *options: str) -> Iterator[None]:
+def running_switch(folder: Path, protocol: Protocol, *options: str, star: str = STAR) -> Iterator[None]:
     """Run ``lanesum switch`` on loopback, at ``unix:FOLDER/switch``. It ends by SIGKILL."""
-    (folder / "star.yaml").write_text(STAR)
+    (folder / "star.yaml").write_text(star)
     command = [sys.executable, "-m", "lanesum.cli", "switch", f"--topology={folder}/star.yaml", "--loopback", *options]
     command += ["--tofino", "--bfruntime"] if protocol is BF_RUNTIME else ["--p4runtime"]
     with subprocess.Popen([*command, f"unix:{folder}/switch"], stdout=subprocess.PIPE, text=True) as process:
@@ -97,3 +98,15 @@ def test_killed_switch_is_repaired_with_exact_sums(protocol: Protocol, tmp_path:
         completed = summed(site)[1]
         assert_exact(*site.reduce(site.controller.admit(JobRequest("b", HOSTS, slots=8)), CODEC, 1, DEADLINE_S))
         assert summed(site)[1] > completed
+
+
+def test_switch_without_a_port_refuses_jobs_that_need_it(tmp_path: Path) -> None:
+    star = parse(STAR, "star")
+    remote = RemoteSwitch(f"unix:{tmp_path}/switch", bmv2_pipeline(64))
+    without = "\n".join(line for line in STAR.splitlines() if "w3" not in line)
+    with running_switch(tmp_path, P4RUNTIME, star=without), controlling(star, remote, 64) as site:
+        refused = site.controller.admit(JobRequest("a", HOSTS, slots=8, quota=0))
+        assert "Multicast group 1 has port 3, which the switch lacks" in refused.left_out["s1"]
+        assert "the switch lacks" in what(site.controller, "s1")[-1]
+        site.controller.remove("a")
+        assert not site.controller.admit(JobRequest("b", HOSTS[:2], slots=8)).left_out
