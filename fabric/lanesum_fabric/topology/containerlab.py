@@ -71,6 +71,8 @@ class _Link(_Part):
     kind: str = Field(default="veth", alias="type")
     endpoints: list[str | _Endpoint] | None = None
     endpoint: _Endpoint | None = None
+    ipv4: list[str] = []
+    ipv6: list[str] = []
     host_interface: str | None = Field(default=None, alias="host-interface")
     mtu: int | None = None
     mode: str | None = None
@@ -114,7 +116,7 @@ def load(path: str | Path, addresses: str = DEFAULT_ADDRESSES, variables: Mappin
     Label ``lanesum`` of a node is its role: switch, worker, server, controller, or none to leave it out. Without it,
     nodes of kind ``linux`` are workers, and all others switches. Settings come from the node, its group, its kind and
     the defaults, in this order. The address of a host is its label ``lanesum-ip``, else the first one that ``exec``
-    adds, else one of ``addresses``. ``variables``: environment; by default that of the process.
+    adds, else the one of its link, else one of ``addresses``. ``variables``: environment; by default the process's.
 
     Raises TopologyError for everything that is not understood, with its line.
     """
@@ -215,19 +217,25 @@ class _Import:
             )
         self._roles[name] = role = role or ("worker" if kind in _HOST_KINDS else "switch")
         if role != "none":
-            build.node(name, role, ip=self._address(settings, role))
+            build.node(name, role, ip=self._address(settings, role, name))
 
     @staticmethod
     def _label(settings: Sequence[tuple[tuple[str, ...], _Settings]], name: str) -> str | None:
         values = (one.labels.get(name) for _, one in settings)
         return next((str(value) for value in values if value is not None), None)
 
-    def _address(self, settings: Sequence[tuple[tuple[str, ...], _Settings]], role: str) -> str | None:
+    def _address(self, settings: Sequence[tuple[tuple[str, ...], _Settings]], role: str, name: str) -> str | None:
         if (label := self._label(settings, "lanesum-ip")) is not None or role == "switch":
             return label
         commands = next((one.exec for _, one in settings if one.exec), [])
-        found = (match[1] or match[2] for command in commands if (match := _ADDRESS.search(command)))
-        return next(found, None)
+        found = [match[1] or match[2] for command in commands if (match := _ADDRESS.search(command))]
+        for link in self._network.links:
+            for number, part in enumerate(link.endpoints or []):
+                own = part.ipv4 if isinstance(part, _Endpoint) else None
+                written = own or (link.ipv4[number] if number < len(link.ipv4) else None)
+                if written and _end_of(part)[0] == name:
+                    found.append(written.partition("/")[0])
+        return next(iter(found), None)
 
     def _ends(self, index: int, link: _Link) -> list[tuple[str, str]]:
         """Return (node, interface) of both ends; empty for a link that leaves the laboratory, with a note."""

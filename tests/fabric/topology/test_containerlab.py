@@ -189,6 +189,18 @@ def test_node_overrides_group_kind_and_defaults(tmp_path: Path) -> None:
     assert (network.names("worker"), network.server_hosts()) == (["w1"], ["w2", "sum"])
 
 
+def test_addresses_of_links_are_kept(tmp_path: Path) -> None:
+    text = CONTAINERLAB.replace(
+        '- endpoints: ["s1:e1-2", "w2:eth1"]',
+        '- endpoints: ["s1:e1-2", "w2:eth1"]\n      ipv4: ["", 10.7.0.6/24]\n      ipv6: []',
+    ).replace(
+        '- endpoints: ["s1:eth3", "sum:eth1"]',
+        "- endpoints: [{node: s1, interface: eth3}, {node: sum, interface: eth1, ipv4: 10.7.0.7/24}]",
+    )
+    nodes = imported(text, tmp_path).topology.nodes
+    assert [str(nodes[name].ip) for name in ("w1", "w2", "sum")] == ["10.7.0.5", "10.7.0.6", "10.7.0.7"]
+
+
 def test_breakout_ports_are_numbered_in_order(tmp_path: Path) -> None:
     text = CONTAINERLAB.replace('"s1:eth1"', '"s1:e1-1-1"').replace('"s1:e1-2"', '"s1:e1-1-2"')
     text = text.replace('"s1:eth3"', '"s1:e1-2-1"').replace('"s1:eth4"', '"s1:e1-10-1"')
