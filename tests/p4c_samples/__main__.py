@@ -10,9 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -20,9 +18,8 @@ from pathlib import Path
 
 from lanesum_switch import EmbeddedSwitch
 from lanesum_switch.api import SwitchError, UnsupportedProgramError
+from tests.p4c_samples.compiled import COMPILER, CompileError, compile_program, samples_of
 from tests.p4c_samples.packet_test import PacketTest, PacketTestError
-
-COMPILER = "p4c-bm2-ss"
 
 
 @dataclass(frozen=True)
@@ -36,21 +33,17 @@ class Outcome:
 
 def run_samples(folder: Path, compiler: str) -> Iterator[Outcome]:
     """Run the packet tests of all v1model programs of a folder, in the order of their names."""
-    for test in sorted(folder.glob("*.stf")):
-        source = test.with_suffix(".p4")
-        if source.exists() and "v1model.p4" in source.read_text():
-            yield run_sample(source, test.read_text(), compiler)
+    for source in samples_of(folder):
+        yield run_sample(source, source.with_suffix(".stf").read_text(), compiler)
 
 
 def run_sample(source: Path, test: str, compiler: str) -> Outcome:
     """Compile a program and run its packet test."""
-    with tempfile.TemporaryDirectory() as scratch:
-        program = Path(scratch) / "program.json"
-        command = [compiler, "--std", "p4-16", "--Wdisable", "-o", str(program), str(source)]
-        compiled = subprocess.run(command, capture_output=True, text=True)
-        if compiled.returncode != 0 or not program.exists():
-            return Outcome(source.stem, "not compiled", (compiled.stderr.strip().splitlines() or [""])[:1])
-        return run_program(source.stem, program.read_bytes(), test)
+    try:
+        program = compile_program(source, compiler)
+    except CompileError as error:
+        return Outcome(source.stem, "not compiled", (str(error),))
+    return run_program(program.name, program.json, test)
 
 
 def run_program(name: str, program: bytes, test: str) -> Outcome:

@@ -100,7 +100,7 @@ def test_killed_switch_is_repaired_with_exact_sums(protocol: Protocol, tmp_path:
         assert summed(site)[1] > completed
 
 
-def test_switch_without_a_port_refuses_jobs_that_need_it(tmp_path: Path) -> None:
+def test_switch_without_a_port_refuses_its_jobs(tmp_path: Path) -> None:
     star = parse(STAR, "star")
     remote = RemoteSwitch(f"unix:{tmp_path}/switch", bmv2_pipeline(64))
     without = "\n".join(line for line in STAR.splitlines() if "w3" not in line)
