@@ -200,7 +200,7 @@ P4RUNTIME = (
         ("one group id too many", "if group_id >= MAX_GROUP_ID:", "if group_id > MAX_GROUP_ID:"),
         (
             "a failed change of a session changes nothing",
-            "self._install(session_id, _Session(group, old.class_of_service, old.packet_length_bytes))",
+            "self._install(session_id, _Session(group, old.packet_length_bytes))",
             "pass",
         ),
     ),
@@ -209,8 +209,8 @@ P4RUNTIME = (
         f"{_SWITCH}/p4runtime/tables.py",
         (
             "a one-shot that was replaced stays",
-            "_state(entry, target, group))\n    _drop_oneshot(program, info, old)",
-            "_state(entry, target, group))",
+            "rates, is_new=False))\n    _drop_oneshot(program, info, old)",
+            "rates, is_new=False))",
         ),
         (
             "an action of entries becomes the default",
@@ -220,8 +220,8 @@ P4RUNTIME = (
         (
             "a one-shot of a refused entry stays",
             "        if group is not None:\n            program.profile(info.profile).delete_oneshot(group)\n"
-            "        raise\n    program.store.add",
-            "        raise\n    program.store.add",
+            "        raise\n    return _state",
+            "        raise\n    return _state",
         ),
         (
             "idle timeouts are accepted where there are none",

@@ -239,13 +239,9 @@ class LaneVectorizer:
     def _vectorize(self, statements: list[Statement]) -> VectorStatement:
         """Return one statement for all lanes of a pack. Raises NotVectorizable."""
         first = statements[0]
-        values: list[ir.Expr] = []
         if isinstance(first, Assign):
-            targets: list[ir.FieldRef] = []
-            for statement in statements:
-                assert isinstance(statement, Assign)
-                targets.append(statement.target)
-                values.append(statement.value)
+            assigns = [one for one in statements if isinstance(one, Assign)]
+            targets, values = [one.target for one in assigns], [one.value for one in assigns]
             target = self.lanes(targets)
             shape = VectorShape(len(targets), target.run.bits, target.stride)
             value = build(values, shape, self)
@@ -255,11 +251,8 @@ class LaneVectorizer:
                 value = build(values, shape, self)
             return VectorStatement(shape, value, target, None, None, set(targets))
         assert isinstance(first, RegisterWrite)
-        arrays: list[str] = []
-        for statement in statements:
-            assert isinstance(statement, RegisterWrite)
-            arrays.append(statement.array)
-            values.append(statement.value)
+        writes = [one for one in statements if isinstance(one, RegisterWrite)]
+        arrays, values = [one.array for one in writes], [one.value for one in writes]
         bank = self.bank(arrays)
         shape = VectorShape(len(arrays), self.program.registers[arrays[0]].bits)
         value = build(values, shape, self)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 
+from lanesum_switch.api import GroupRef, MemberRef, Target
 from lanesum_switch.p4runtime.matches import DEFAULT_KEY, MatchKey
 from lanesum_switch.p4runtime.p4info import P4InfoIndex
 
@@ -35,9 +36,8 @@ class EntryState:
     controller_metadata: int = 0
     metadata: bytes = b""
     idle_timeout_ns: int = 0
-    member: int | None = None
-    group: int | None = None
-    is_oneshot: bool = False
+    target: Target | None = None
+    oneshot: int | None = None  # group of the one-shot that is its target
     handle: int = -1
 
 
@@ -73,7 +73,7 @@ class EntryStore:
         return any(s.idle_timeout_ns for s in self._tables[table_id].values())
 
     def uses_member(self, table_ids: list[int], member: int) -> bool:
-        return any(s.member == member for t in table_ids for s in self._tables[t].values())
+        return any(s.target == MemberRef(member) for t in table_ids for s in self._tables[t].values())
 
     def uses_group(self, table_ids: list[int], group: int) -> bool:
-        return any(s.group == group for t in table_ids for s in self._tables[t].values())
+        return any(s.target == GroupRef(group) for t in table_ids for s in self._tables[t].values())

@@ -42,12 +42,8 @@ class ActionInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldInfo:
-    id: int
-    name: str
-    bits: int
-    kind: MatchKind
-    translated: bool = False
+class FieldInfo(ParamInfo):
+    kind: MatchKind = "exact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +75,16 @@ class ProfileInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class CounterInfo:
-    id: int
-    name: str
-    size: int
-    counts_packets: bool
-    counts_bytes: bool
-
-
-@dataclass(frozen=True, slots=True)
 class MeterInfo:
     id: int
     name: str
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class CounterInfo(MeterInfo):
+    counts_packets: bool
+    counts_bytes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +185,7 @@ def _table(table: Any) -> TableInfo:
         if kind is None:
             raise _import_error(f"{what} has an unknown match type, {match_field.match_type}")
         bits = _width(match_field.bitwidth, what)
-        fields.append(FieldInfo(match_field.id, match_field.name, bits, kind, match_field.HasField("type_name")))
+        fields.append(FieldInfo(match_field.id, match_field.name, bits, match_field.HasField("type_name"), kind))
     scopes = {}
     for ref in table.action_refs:
         if ref.scope not in p4info_pb2.ActionRef.Scope.values():
@@ -221,13 +214,8 @@ def _counter(counter: Any, size: int) -> CounterInfo:
     unit = counter.spec.unit
     if unit not in _COUNTER_UNITS:
         raise _import_error(f"counter {counter.preamble.name} has an unknown unit, {unit}")
-    return CounterInfo(
-        id=counter.preamble.id,
-        name=counter.preamble.name,
-        size=size,
-        counts_packets=unit != p4info_pb2.CounterSpec.BYTES,
-        counts_bytes=unit != p4info_pb2.CounterSpec.PACKETS,
-    )
+    counts_packets, counts_bytes = unit != p4info_pb2.CounterSpec.BYTES, unit != p4info_pb2.CounterSpec.PACKETS
+    return CounterInfo(counter.preamble.id, counter.preamble.name, size, counts_packets, counts_bytes)
 
 
 def _meter(meter: Any, size: int) -> MeterInfo:

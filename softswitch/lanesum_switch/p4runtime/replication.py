@@ -55,7 +55,6 @@ class _Group:
 @dataclass(slots=True)
 class _Session:
     group: _Group
-    class_of_service: int
     packet_length_bytes: int
 
 
@@ -92,23 +91,19 @@ class ReplicationManager:
         if group_id == 0:
             raise invalid("0 is not the id of a multicast group: give at least 1")
         _check_group_range(group_id)
-        if kind == _Update.INSERT:
-            if group_id in self._groups:
-                raise StatusError(ALREADY_EXISTS, f"Multicast group {group_id} exists already: use MODIFY")
-            group = _parse_replicas(message.replicas)
-            self._check_room(group, None)
-        elif kind == _Update.MODIFY:
-            self._group(group_id)
-            group = _parse_replicas(message.replicas)
-            self._check_room(group, self._groups[group_id])
-        elif kind == _Update.DELETE:
+        if kind == _Update.DELETE:
             self._group(group_id)
             with on_target(f"deleting multicast group {group_id}"):
                 self._switch().set_multicast_group(group_id, None)
             del self._groups[group_id]
             return
-        else:
+        if kind not in (_Update.INSERT, _Update.MODIFY):
             raise invalid_type(kind)
+        if kind == _Update.INSERT and group_id in self._groups:
+            raise StatusError(ALREADY_EXISTS, f"Multicast group {group_id} exists already: use MODIFY")
+        old = self._group(group_id) if kind == _Update.MODIFY else None
+        group = _parse_replicas(message.replicas)
+        self._check_room(group, old)
         with on_target(f"multicast group {group_id}"):
             self._switch().set_multicast_group(group_id, group.replicas())
         self._groups[group_id] = group
@@ -162,21 +157,20 @@ class ReplicationManager:
         group = _parse_replicas(message.replicas)
         self._check_room(group, None)
         _check_session(message)
-        self._install(session_id, _Session(group, message.class_of_service, message.packet_length_bytes))
+        self._install(session_id, _Session(group, message.packet_length_bytes))
 
     def _modify_session(self, session_id: int, message: Any) -> None:
         old = self._session(session_id)
         group = _parse_replicas(message.replicas)
         self._check_room(group, old.group)
-        new = _Session(group, message.class_of_service, message.packet_length_bytes)
-        if (new.class_of_service, new.packet_length_bytes) != (old.class_of_service, old.packet_length_bytes):
+        if message.class_of_service or message.packet_length_bytes != old.packet_length_bytes:
             try:
                 _check_session(message)
             except StatusError:
                 # PI changes the replicas before the target refuses the rest, and leaves them so.
-                self._install(session_id, _Session(group, old.class_of_service, old.packet_length_bytes))
+                self._install(session_id, _Session(group, old.packet_length_bytes))
                 raise
-        self._install(session_id, new)
+        self._install(session_id, _Session(group, message.packet_length_bytes))
 
     def _install(self, session_id: int, session: _Session) -> None:
         with on_target(f"clone session {session_id}"):
@@ -196,7 +190,6 @@ class ReplicationManager:
             if request.session_id in (0, session_id):
                 entity = response.entities.add().packet_replication_engine_entry.clone_session_entry
                 entity.session_id = session_id
-                entity.class_of_service = session.class_of_service
                 entity.packet_length_bytes = session.packet_length_bytes
                 _write_replicas(session.group, entity.replicas)
 

@@ -7,8 +7,6 @@ Checks are in the order of PI, so that a request with two errors reports the sam
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
 from typing import Any
 
 from lanesum_fabric.protobufs import p4info_pb2
@@ -34,23 +32,6 @@ from lanesum_switch.p4runtime.values import check_action_id, parse_action
 _Scope = p4info_pb2.ActionRef
 
 
-@dataclass(slots=True)
-class _Planned:
-    """The checked action of a write: a target of the switch, or a one-shot to install first."""
-
-    target: Target | None = None
-    oneshot: OneShot | None = None
-
-
-@dataclass(slots=True)
-class _Direct:
-    """Direct resources of a write; ``has_meter`` with ``meter`` None resets the meter."""
-
-    counter: Any = None
-    has_meter: bool = False
-    meter: MeterRates | None = None
-
-
 def write_table(program: ServedProgram, kind: int, entry: Any) -> None:
     """Apply one update of a ``p4.v1.TableEntry``.
 
@@ -70,32 +51,13 @@ def _insert(program: ServedProgram, info: TableInfo, entry: Any) -> None:
         raise invalid(f"The entry for {info.name} has no action")
     key = parse_key(info, entry)
     planned = _plan_action(program, info, entry)
-    direct = _direct_resources(info, entry)
+    rates = _direct_rates(info, entry)
     _check_timeout(info, entry)
     if program.store.get(info.id, key) is not None:
         raise StatusError(ALREADY_EXISTS, f"{info.name} has this entry already: use MODIFY to change its action")
     if key.priority < 0:
         raise StatusError(UNKNOWN, f"The switch does not take priority {key.priority}: it must be positive")
-    check_rates(direct.meter)
-    target, group = _install(program, info, planned)
-    table = program.target_table(info)
-    try:
-        with on_target(f"a new entry of {info.name}"):
-            table.insert(
-                TableEntry(
-                    match=key.match,
-                    target=target,
-                    priority=key.priority,
-                    idle_timeout_ns=entry.idle_timeout_ns,
-                    last_hit_ns=time.monotonic_ns(),
-                )
-            )
-            _write_direct(program, info, key, direct)
-    except StatusError:
-        if group is not None:
-            program.profile(info.profile).delete_oneshot(group)
-        raise
-    program.store.add(info.id, key, _state(entry, target, group))
+    program.store.add(info.id, key, _write(program, info, key, entry, planned, rates, is_new=True))
 
 
 def _modify(program: ServedProgram, info: TableInfo, entry: Any) -> None:
@@ -103,41 +65,51 @@ def _modify(program: ServedProgram, info: TableInfo, entry: Any) -> None:
     planned = _plan_action(program, info, entry)
     if not entry.HasField("action") and not entry.is_default_action:
         raise invalid(f"The entry for {info.name} has no action")
-    direct = _direct_resources(info, entry)
+    rates = _direct_rates(info, entry)
     _check_timeout(info, entry)
     old = program.store.get(info.id, key)
     if old is None:
         raise StatusError(NOT_FOUND, f"{info.name} has no entry with this match and priority")
-    table = program.target_table(info)
     if key.is_default:
+        table = program.target_table(info)
         with on_target(f"the default entry of {info.name}"):
             # BMv2 has no direct counter or meter for default entries, so these are dropped.
-            if planned.target is None:
+            if planned is None:
                 table.reset_default()
             else:
-                table.set_default(planned.target)
-        reset = planned.target is None
-        program.store.replace(info.id, key, EntryState() if reset else _state(entry, planned.target, None))
+                assert isinstance(planned, ActionCall)
+                table.set_default(planned)
+        program.store.replace(info.id, key, EntryState() if planned is None else _state(entry, planned, None))
         return
-    check_rates(direct.meter)
+    program.store.replace(info.id, key, _write(program, info, key, entry, planned, rates, is_new=False))
+    _drop_oneshot(program, info, old)
+
+
+def _write(
+    program: ServedProgram,
+    info: TableInfo,
+    key: MatchKey,
+    entry: Any,
+    planned: Target | OneShot | None,
+    rates: MeterRates | None,
+    *,
+    is_new: bool,
+) -> EntryState:
+    """Write an entry with its action and direct resources; return its state. Nothing remains of a refused one-shot."""
+    check_rates(rates)
     target, group = _install(program, info, planned)
+    table = program.target_table(info)
     try:
-        with on_target(f"a change of an entry of {info.name}"):
-            table.modify(
-                TableEntry(
-                    match=key.match,
-                    target=target,
-                    priority=key.priority,
-                    idle_timeout_ns=entry.idle_timeout_ns,
-                )
+        with on_target(f"{'a new entry' if is_new else 'a change of an entry'} of {info.name}"):
+            (table.insert if is_new else table.modify)(
+                TableEntry(key.match, target, key.priority, idle_timeout_ns=entry.idle_timeout_ns)
             )
-            _write_direct(program, info, key, direct)
+            _write_direct(program, info, key, entry, rates)
     except StatusError:
         if group is not None:
             program.profile(info.profile).delete_oneshot(group)
         raise
-    program.store.replace(info.id, key, _state(entry, target, group))
-    _drop_oneshot(program, info, old)
+    return _state(entry, target, group)
 
 
 def _delete(program: ServedProgram, info: TableInfo, entry: Any) -> None:
@@ -158,18 +130,18 @@ def _state(entry: Any, target: Target | None, oneshot: int | None) -> EntryState
         controller_metadata=entry.controller_metadata,
         metadata=entry.metadata,
         idle_timeout_ns=entry.idle_timeout_ns,
-        member=target.member_id if isinstance(target, MemberRef) else None,
-        group=target.group_id if isinstance(target, GroupRef) else None,
-        is_oneshot=oneshot is not None,
+        target=target,
+        oneshot=oneshot,
     )
 
 
 def _drop_oneshot(program: ServedProgram, info: TableInfo, old: EntryState) -> None:
-    if old.is_oneshot and old.group is not None:
-        program.profile(info.profile).delete_oneshot(old.group)
+    if old.oneshot is not None:
+        program.profile(info.profile).delete_oneshot(old.oneshot)
 
 
-def _plan_action(program: ServedProgram, info: TableInfo, entry: Any) -> _Planned:
+def _plan_action(program: ServedProgram, info: TableInfo, entry: Any) -> Target | OneShot | None:
+    """Return the checked action of a write: a target of the switch, or a one-shot to install first."""
     indirect = info.profile != 0
     if entry.is_default_action:
         if indirect:
@@ -177,17 +149,17 @@ def _plan_action(program: ServedProgram, info: TableInfo, entry: Any) -> _Planne
         if info.const_default_action:
             raise StatusError(PERMISSION_DENIED, f"The default action of {info.name} is const")
     if not entry.HasField("action"):
-        return _Planned()
+        return None
     kind = entry.action.WhichOneof("type")
     if indirect and kind == "action":
         raise invalid(f"{info.name} has an action profile: give a member, a group or a one-shot")
     if not indirect:
         if kind != "action":
             raise invalid(f"{info.name} has no action profile: give an action")
-        return _Planned(target=_direct_action(program, info, entry))
+        return _direct_action(program, info, entry)
     manager = program.profile(info.profile)
     if kind == "action_profile_action_set":
-        return _Planned(oneshot=manager.prepare_oneshot(entry.action.action_profile_action_set))
+        return manager.prepare_oneshot(entry.action.action_profile_action_set)
     if kind is None:
         raise invalid(f"The action of the entry for {info.name} is empty: give a member, a group or a one-shot")
     manager.require_manual()
@@ -195,11 +167,11 @@ def _plan_action(program: ServedProgram, info: TableInfo, entry: Any) -> _Planne
         member = entry.action.action_profile_member_id
         if not manager.has_member(member):
             raise invalid(f"The action profile of {info.name} has no member {member}")
-        return _Planned(target=MemberRef(member))
+        return MemberRef(member)
     group = entry.action.action_profile_group_id
     if not manager.has_group(group):
         raise invalid(f"The action profile of {info.name} has no group {group}")
-    return _Planned(target=GroupRef(group))
+    return GroupRef(group)
 
 
 def _direct_action(program: ServedProgram, info: TableInfo, entry: Any) -> ActionCall:
@@ -216,40 +188,38 @@ def _direct_action(program: ServedProgram, info: TableInfo, entry: Any) -> Actio
     return parse_action(program.index, action)
 
 
-def _install(program: ServedProgram, info: TableInfo, planned: _Planned) -> tuple[Target, int | None]:
+def _install(program: ServedProgram, info: TableInfo, planned: Target | OneShot | None) -> tuple[Target, int | None]:
     """Return the target for the switch and, for a one-shot, its new group."""
-    if planned.oneshot is not None:
+    if isinstance(planned, OneShot):
         program.profile(info.profile).require_usable_group(None)
-        group = program.profile(info.profile).insert_oneshot(planned.oneshot)
+        group = program.profile(info.profile).insert_oneshot(planned)
         return GroupRef(group), group
-    assert planned.target is not None
-    if isinstance(planned.target, GroupRef):
-        program.profile(info.profile).require_usable_group(planned.target.group_id)
-    return planned.target, None
+    assert planned is not None
+    if isinstance(planned, GroupRef):
+        program.profile(info.profile).require_usable_group(planned.group_id)
+    return planned, None
 
 
-def _direct_resources(info: TableInfo, entry: Any) -> _Direct:
-    direct = _Direct()
+def _direct_rates(info: TableInfo, entry: Any) -> MeterRates | None:
+    """Return the rates of a write's direct meter, after a check that the table has the direct resources."""
+    rates = None
     if entry.HasField("meter_config"):
         if not info.direct_meter:
             raise invalid(f"{info.name} has no direct meter")
-        direct.has_meter = True
-        direct.meter = parse_meter_config(entry.meter_config)
-    if entry.HasField("counter_data"):
-        if not info.direct_counter:
-            raise invalid(f"{info.name} has no direct counter")
-        direct.counter = entry.counter_data
-    return direct
+        rates = parse_meter_config(entry.meter_config)
+    if entry.HasField("counter_data") and not info.direct_counter:
+        raise invalid(f"{info.name} has no direct counter")
+    return rates
 
 
-def _write_direct(program: ServedProgram, info: TableInfo, key: MatchKey, direct: _Direct) -> None:
+def _write_direct(program: ServedProgram, info: TableInfo, key: MatchKey, entry: Any, rates: MeterRates | None) -> None:
     table = program.target_table(info)
-    if direct.has_meter:
-        table.write_meter(key.match, key.priority, direct.meter)
-    if direct.counter is not None:
+    if entry.HasField("meter_config"):
+        table.write_meter(key.match, key.priority, rates)
+    if entry.HasField("counter_data"):
         # Unlike a DirectCounterEntry, the data in a TableEntry overwrites counts outside its unit: BMv2 writes zero.
         counter = program.index.direct_counters[info.direct_counter]
-        table.write_counter(key.match, key.priority, merge_counter(counter, direct.counter, CounterValue()))
+        table.write_counter(key.match, key.priority, merge_counter(counter, entry.counter_data, CounterValue()))
 
 
 def _check_timeout(info: TableInfo, entry: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from typing import TypeVar
 
 from lanesum_switch.api import (
     ActionCall,
@@ -18,6 +19,8 @@ from lanesum_switch.api import (
     TableFullError,
 )
 from lanesum_switch.bmv2 import ir
+
+T = TypeVar("T")
 
 
 class ActionProfileMembers:
@@ -76,15 +79,7 @@ class ActionProfileMembers:
                     raise InvalidArgumentError(
                         f"Member {member_id} of {self.name} is in group {group}: remove it from the group first."
                     )
-            action = self.members_by_id.pop(member_id)
-            try:
-                self._notify()
-            except KeyError:
-                self.members_by_id[member_id] = action
-                self._notify()
-                raise InvalidArgumentError(
-                    f"A table entry uses member {member_id} of {self.name}: delete the entry first."
-                ) from None
+            self._delete(self.members_by_id, member_id, f"member {member_id}")
 
     def members(self) -> dict[int, ActionCall]:
         """Return a copy of all members, by id."""
@@ -117,15 +112,7 @@ class ActionProfileMembers:
         """Remove a group. Raises NotFoundError, or InvalidArgumentError while a table uses it."""
         with self._lock:
             self.require_group(group_id)
-            members = self._groups.pop(group_id)
-            try:
-                self._notify()
-            except KeyError:
-                self._groups[group_id] = members
-                self._notify()
-                raise InvalidArgumentError(
-                    f"A table entry uses group {group_id} of {self.name}: delete the entry first."
-                ) from None
+            self._delete(self._groups, group_id, f"group {group_id}")
 
     def groups(self) -> dict[int, list[tuple[int, int]]]:
         """Return a copy of all groups, by id: (member id, weight) pairs."""
@@ -147,6 +134,15 @@ class ActionProfileMembers:
     def group_calls(self, group_id: int) -> list[tuple[ActionCall, int]]:
         """Return (action, weight) of each member of a group."""
         return [(self.members_by_id[member], weight) for member, weight in self._groups[group_id]]
+
+    def _delete(self, kept: dict[int, T], number: int, what: str) -> None:
+        removed = kept.pop(number)
+        try:
+            self._notify()
+        except KeyError:
+            kept[number] = removed
+            self._notify()
+            raise InvalidArgumentError(f"A table entry uses {what} of {self.name}: delete the entry first.") from None
 
     def _notify(self) -> None:
         for refresh in self.changed:

@@ -154,15 +154,10 @@ class Body:
             return
         if isinstance(target, HeaderVar):
             self.emit("add_header", ir.HeaderRef(target.name))
-        if isinstance(value, p4.StructOf) and isinstance(target, HeaderVar | StructVar):
+        if isinstance(value, p4.StructOf | p4.ListOf) and isinstance(target, HeaderVar | StructVar):
+            named = value.fields if isinstance(value, p4.StructOf) else zip(target.members, value.items, strict=True)
             # All values before any field, because values may contain the fields.
-            held = [(target.members[name], self._held(target.members[name], expr)) for name, expr in value.fields]
-            for place, later in held:
-                self._finish(place, later)
-            return
-        if isinstance(value, p4.ListOf) and isinstance(target, HeaderVar | StructVar):
-            members = list(target.members.values())
-            held = [(place, self._held(place, expr)) for place, expr in zip(members, value.items, strict=True)]
+            held = [(target.members[name], self._held(target.members[name], expr)) for name, expr in named]
             for place, later in held:
                 self._finish(place, later)
             return

@@ -11,6 +11,7 @@ import copy
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from lanesum_switch.api import (
@@ -79,7 +80,7 @@ class FakeTable:
             raise TableFullError(self.name)
         if not entry.match:
             raise InvalidArgumentError(f"{self.name} has no key")
-        self._store(copy.copy(entry))
+        self._store(replace(entry, last_hit_ns=time.monotonic_ns()))
 
     def modify(self, entry: TableEntry) -> None:
         self._check_writable()
