@@ -208,7 +208,7 @@ def test_wait_for_rounds_that_ended_before_returns(server: AggregationServer, mo
 
     def wait_when_all_has_come(self: AllReduceScheduler) -> bool:
         started = [one for all_reduce in self._queue for one in all_reduce.started]
-        while not all([one.flight.complete or one.ready for one in started]):
+        while not all([one.ready or all([flight.complete for flight in one.flights]) for one in started]):
             threading.Event().wait(1e-3)
         return wait(self)
 

@@ -299,6 +299,17 @@ def test_wrong_high_bits_of_two_words_fail(op: LaneOp) -> None:
     assert rounds.receive(result, 0.0)
 
 
+def test_wrong_highest_bit_of_one_word_fails() -> None:
+    """Modulo 2^32 an even factor would cancel it."""
+    rounds, results = two_rounds(LaneOp.ADD32, np.arange(7, dtype=np.uint32))
+    result = as_of_switch(results[0])
+    for word in range(ticket(accumulator_words=WORDS, certified=True).data_words(LaneOp.ADD32)):
+        words = np.frombuffer(result[HEADER_BYTES:], ">u4").copy()
+        words[word] ^= np.uint32(1 << 31)
+        assert not rounds.receive(result[:HEADER_BYTES] + words.tobytes(), 0.0)
+    assert rounds.receive(result, 0.0)
+
+
 @pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.EXPAND8], ids=lambda op: op.name)
 def test_check_words_of_result_add_up(op: LaneOp) -> None:
     """A wrong check word fails, by any bit that a receiver uses: here of the word without a shift."""
