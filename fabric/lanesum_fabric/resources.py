@@ -24,8 +24,7 @@ def checkout_root() -> Path | None:
 def directory(name: str, package: str = "lanesum_fabric") -> Path:
     """Return the data folder ``name`` of ``package``, for example ``p4src/build``.
 
-    Raises:
-        ConfigurationError: the package or its folder is missing.
+    Raises ConfigurationError: the package or its folder is missing.
     """
     spec = importlib.util.find_spec(package)
     for base in () if spec is None else spec.submodule_search_locations or ():

@@ -31,8 +31,7 @@ class TomlTable(BaseModel):
 def arguments(path: str, words: Sequence[str]) -> list[str]:
     """Return the command line ``words`` with the options of the file at ``path`` before those that it has.
 
-    Raises:
-        ConfigurationError: the file cannot be read, or has unknown keys or wrong values for this command.
+    Raises ConfigurationError: the file cannot be read, or has unknown keys or wrong values for this command.
     """
     name, rest = words[0], list(words[1:])
     data, known = _read(path), commands(name)

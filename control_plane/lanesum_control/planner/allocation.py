@@ -81,8 +81,7 @@ def allocate(capacity: Mapping[str, int], claims: Sequence[SlotClaim], held: Ran
     Returns:
         switch -> job -> range. A job of the shared pool has no range if the pool is empty.
 
-    Raises:
-        QuotaError: a switch has fewer slots than the sum of the quotas.
+    Raises QuotaError: a switch has fewer slots than the sum of the quotas.
     """
     _check_quotas(capacity, claims)
     counts = _counts(capacity, claims)

@@ -113,8 +113,7 @@ class Authority:
             role: rights as a caller; None for none.
             hosts: host names and addresses of a service; a certificate without any is for callers alone.
 
-        Raises:
-            ConfigurationError: an invalid name or host, or the folder cannot be written.
+        Raises ConfigurationError: an invalid name or host, or the folder cannot be written.
         """
         if not _NAME.fullmatch(name) or name == AUTHORITY_FOLDER:
             raise ConfigurationError(

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from lanesum_fabric.bfruntime import messages
 from lanesum_fabric.errors import PipelineError
 
 REGISTER = "Register"
@@ -55,6 +56,12 @@ class BfRuntimeTable:
     keys: dict[int, Field]
     data: dict[int, Field] = field(default_factory=dict)
     actions: dict[int, DescribedAction] = field(default_factory=dict)
+
+    def entry(self, key: Field, value: int) -> Any:
+        """Return an entry with the value of an exact key field, and without data."""
+        entry = messages.TableEntry(table_id=self.id)
+        entry.key.fields.add(field_id=key.id).exact.value = key.encode(value)
+        return entry
 
     def key(self, name: str) -> Field:
         """Return a key field. Raises PipelineError."""

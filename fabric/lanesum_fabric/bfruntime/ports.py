@@ -57,7 +57,7 @@ class PortTable:
     """Translation for the agent whose own tables are ``fixed``. Raises PipelineError if it lacks the table."""
 
     def __init__(self, fixed: Description) -> None:
-        table = fixed.named(PORTS)
+        self._table = table = fixed.named(PORTS)
         self.id = table.id
         self._key = table.key("$DEV_PORT")
         self._speed, self._correction = table.datum("$SPEED"), table.datum("$FEC")
@@ -103,7 +103,5 @@ class PortTable:
 
     def _update(self, kind: int, port: int) -> Any:
         update = messages.Update(type=kind)
-        update.entity.table_entry.table_id = self.id
-        key = update.entity.table_entry.key.fields.add(field_id=self._key.id)
-        key.exact.value = self._key.encode(port)
+        update.entity.table_entry.CopyFrom(self._table.entry(self._key, port))
         return update

@@ -102,8 +102,7 @@ def bmv2_pipeline(accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS, *, with_fa
     Args:
         with_faults: return the test build, whose fault tables lose packets on request. Only a checkout contains it.
 
-    Raises:
-        ConfigurationError: no such build is committed.
+    Raises ConfigurationError: no such build is committed.
     """
     build = Bmv2Build(accumulator_words, with_faults)
     if build not in BUILDS:
@@ -125,8 +124,7 @@ def tofino_pipeline(profile: str, device_config: Path | None = None) -> Compiled
         device_config: the binary in the format of a chip's agent (see ``tofino/device_config.py``). Without one the
             program is the printed one, which the embedded switch runs.
 
-    Raises:
-        ConfigurationError: the profile is unknown or not built, or the device config is missing or of another build.
+    Raises ConfigurationError: the profile is unknown or not built, or the device config is missing or of another build.
     """
     built = profile_of(profile)
     folder = resources.directory(BUILD_FOLDER) / "tofino"

@@ -18,8 +18,7 @@ def server_address(topology: str, host: str | None, loopback: bool, behind_switc
         loopback: use the address below 127.0.0.0/8.
         behind_switch: with ``loopback``, return the port after the server's, because a switch holds that.
 
-    Raises:
-        ConfigurationError: no such topology or server, or several servers and no ``host``.
+    Raises ConfigurationError: no such topology or server, or several servers and no ``host``.
     """
     network = load(topology)
     servers = network.server_hosts()

@@ -14,13 +14,7 @@ from lanesum_fabric.bfruntime import messages
 from lanesum_fabric.bfruntime.description import MATCH_ACTION, REGISTER, BfRuntimeTable, Description, Field
 from lanesum_fabric.errors import PipelineError
 from lanesum_fabric.tofino.chips import PIPES
-from lanesum_switch.api import (
-    AlreadyExistsError,
-    NotFoundError,
-    PermissionDeniedError,
-    SwitchError,
-    TableFullError,
-)
+from lanesum_switch.api import AlreadyExistsError, NotFoundError, PermissionDeniedError, SwitchError, TableFullError
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from lanesum_switch.bfruntime.match_tables import MatchActionTable, check_fit
 from lanesum_switch.bfruntime.ports import Ports

@@ -13,7 +13,7 @@ from lanesum_fabric.bfruntime.ports import CORRECTIONS, PORTS, SPEEDS
 from lanesum_fabric.tofino.chips import PIPES, PORTS_PER_PIPE
 from lanesum_switch.api import AlreadyExistsError, NotFoundError
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
-from lanesum_switch.bfruntime.values import decode, entry_of, fields_by_id, only_key, wanted
+from lanesum_switch.bfruntime.values import decode, fields_by_id, only_key, wanted
 from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid
 
 _Update = messages.Update
@@ -22,8 +22,7 @@ _Update = messages.Update
 def port_key(port: int) -> Any:
     """Return an entry of ``$PORT`` with its key alone."""
     table = Description(DESCRIPTION).named(PORTS)
-    key = table.key("$DEV_PORT")
-    return entry_of(table, key.id, key.encode(port))
+    return table.entry(table.key("$DEV_PORT"), port)
 
 
 def _check_name(given: Any, what: str, known: Collection[str]) -> None:
@@ -69,6 +68,6 @@ class Ports:
     def read(self, entry: Any) -> Iterator[Any]:
         """Yield one port, or all. Raises StatusError, SwitchError."""
         for port in wanted(entry, self._described, self._key, self._by_port, "port"):
-            found = entry_of(self._described, self._key.id, self._key.encode(port))
+            found = self._described.entry(self._key, port)
             found.data.fields.extend(self._by_port[port].values())
             yield found

@@ -11,7 +11,7 @@ from typing import Any
 from lanesum_fabric.bfruntime import messages
 from lanesum_fabric.bfruntime.description import BfRuntimeTable
 from lanesum_switch.api import AlreadyExistsError, NotFoundError, Replica, TableFullError
-from lanesum_switch.bfruntime.values import decode, entry_of, fields_by_id, only_key, wanted
+from lanesum_switch.bfruntime.values import decode, fields_by_id, only_key, wanted
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid
 
@@ -72,7 +72,7 @@ class NodeTable:
         """Yield one node, or all. Raises StatusError, SwitchError."""
         for number in wanted(entry, self._described, self._key, self.by_id, "node"):
             node = self.by_id[number]
-            found = entry_of(self._described, self._key.id, self._key.encode(number))
+            found = self._described.entry(self._key, number)
             found.data.fields.add(field_id=self._rid.id, stream=self._rid.encode(node.rid))
             found.data.fields.add(field_id=self._lags.id).int_arr_val.SetInParent()
             found.data.fields.add(field_id=self._ports.id).int_arr_val.val.extend(node.ports)
@@ -129,7 +129,7 @@ class GroupTable:
         """Yield one group, or all. Raises StatusError, SwitchError."""
         for number in wanted(entry, self._described, self._key, self._by_id, "multicast group"):
             members = self._by_id[number]
-            found = entry_of(self._described, self._key.id, self._key.encode(number))
+            found = self._described.entry(self._key, number)
             found.data.fields.add(field_id=self._members.id).int_arr_val.val.extend(members)
             found.data.fields.add(field_id=self._exclusions.id).bool_arr_val.val.extend(False for _ in members)
             yield found

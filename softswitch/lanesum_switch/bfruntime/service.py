@@ -205,8 +205,7 @@ class BfRuntimeServer(SwitchServer):
             UNIMPLEMENTED.
         credentials, authenticate, limits: see ``GrpcServer``.
 
-    Raises:
-        ConfigurationError: at ``start``, if the server cannot listen at the address.
+    Raises ConfigurationError: at ``start``, if the server cannot listen at the address.
     """
 
     def __init__(

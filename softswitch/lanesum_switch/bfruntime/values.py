@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import Any
 
-from lanesum_fabric.bfruntime import messages
 from lanesum_fabric.bfruntime.description import BfRuntimeTable, Field
 from lanesum_switch.api import NotFoundError
 from lanesum_switch.p4runtime.status import invalid
@@ -51,10 +50,3 @@ def wanted(entry: Any, described: BfRuntimeTable, key: Any, there: dict[int, Any
     if number not in there:
         raise NotFoundError(f"There is no {what} {number}.")
     return [number]
-
-
-def entry_of(described: BfRuntimeTable, field_id: int, value: bytes) -> Any:
-    """Return an entry with its key."""
-    found = messages.TableEntry(table_id=described.id)
-    found.key.fields.add(field_id=field_id).exact.value = value
-    return found

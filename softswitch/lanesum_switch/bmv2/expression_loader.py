@@ -7,7 +7,8 @@ Format: docs/JSON_format.md of p4lang/behavioral-model, sections "The type value
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
+from functools import partial
 from typing import Any
 
 from lanesum_switch.api import UnsupportedProgramError
@@ -73,20 +74,17 @@ class ExpressionLoader:
         self.program = program
         self.num_params = 0
         self._fields: dict[tuple[str, str], ir.FieldRef] = {}
-
-    def _objects(self, kind: str) -> Container[str] | None:
-        """Return the names of the objects of a kind; None for an unknown kind."""
-        program = self.program
-        match kind:
-            case "calculation":
-                return program.calculations
-            case "register_array":
-                return program.registers
-            case "meter_array":
-                return program.meters
-            case "counter_array":
-                return program.counters
-        return None
+        # Of the kinds of objects that their name denotes: the expression, and the names that the program has so far.
+        self._by_name: dict[str, tuple[Callable[[str], ir.Expr], Container[str]]] = {
+            "header": (ir.HeaderRef, program.instances),
+            "header_stack": (ir.StackRef, program.stacks),
+            "header_union": (ir.UnionRef, program.unions),
+            "header_union_stack": (ir.UnionStackRef, program.union_stacks),
+            "calculation": (partial(ir.Named, "calculation"), program.calculations),
+            "register_array": (partial(ir.Named, "register_array"), program.registers),
+            "meter_array": (partial(ir.Named, "meter_array"), program.meters),
+            "counter_array": (partial(ir.Named, "counter_array"), program.counters),
+        }
 
     def _field(self, holder: Any, key: Any) -> ir.FieldRef:
         try:
@@ -140,14 +138,9 @@ class ExpressionLoader:
     def _object(self, item: Json, kind: str) -> ir.Expr:
         """Return an expression that denotes an object, or a field of one."""
         program = self.program
-        if kind == "header":
-            return ir.HeaderRef(reference(item, "value", program.instances, "header"))
-        if kind == "header_stack":
-            return ir.StackRef(reference(item, "value", program.stacks, "header stack"))
-        if kind == "header_union":
-            return ir.UnionRef(reference(item, "value", program.unions, "header union"))
-        if kind == "header_union_stack":
-            return ir.UnionStackRef(reference(item, "value", program.union_stacks, "header union stack"))
+        if kind in self._by_name:
+            make, known = self._by_name[kind]
+            return make(reference(item, "value", known, kind.replace("_", " ")))
         if kind == "stack_field":
             value = array(item, "value", 2)
             stack = reference(value, 0, program.stacks, "header stack")
@@ -173,9 +166,6 @@ class ExpressionLoader:
             return ir.Text(text(item, "value"))
         if kind == "parameters_vector":  # p4c writes {} for an empty one
             return ir.Vector(self._exprs(item, "value") if item.get("value") else ())
-        objects = self._objects(kind)
-        if objects is not None:
-            return ir.Named(kind, reference(item, "value", objects, kind.replace("_", " ")))
         raise unsupported(f"value of type {kind!r}", place_of(item))
 
     def _element_type(self, stack: str) -> ir.HeaderType:

@@ -28,14 +28,7 @@ from lanesum_switch.bmv2.fields import (
     reference,
     text,
 )
-from lanesum_switch.bmv2.limits import (
-    MAX_BITS,
-    MAX_CELLS,
-    MAX_STACK,
-    MAX_VALUES,
-    MAX_VARBIT_BYTES,
-    check_text,
-)
+from lanesum_switch.bmv2.limits import MAX_BITS, MAX_CELLS, MAX_STACK, MAX_VALUES, MAX_VARBIT_BYTES, check_text
 from lanesum_switch.bmv2.parser_loader import ParserLoader
 from lanesum_switch.bmv2.pipeline_loader import PipelineLoader
 

@@ -10,13 +10,7 @@ from functools import lru_cache
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
-from lanesum_switch.compiler.lane_expressions import (
-    FieldRun,
-    LaneExpr,
-    LaneSlice,
-    RestridedLanes,
-    VectorStatement,
-)
+from lanesum_switch.compiler.lane_expressions import FieldRun, LaneExpr, LaneSlice, RestridedLanes, VectorStatement
 from lanesum_switch.compiler.packed_arithmetic import PackedArithmetic, VectorShape
 
 

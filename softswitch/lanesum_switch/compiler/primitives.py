@@ -7,7 +7,8 @@ P4_16 specification, section "Expressions" for headers, stacks and unions; v1mod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
@@ -68,16 +69,21 @@ class Primitives:
 
     _do_modify_field = _do_assign
 
-    def _do_register_read(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        assert isinstance(args[1], ir.Named)
-        temporary = self._index(args[2], scope)
-        register = self.program.registers[args[1].name]
+    @contextlib.contextmanager
+    def _in_range(self, index: ir.Expr, size: int, scope: Scope) -> Iterator[str]:
+        """Write the block for an index below ``size``, and return its local; any other index is counted."""
         name = self.context.names.fresh("ix")
-        self._line(f"{name} = {temporary.code}")
-        with self.context.writer.block(f"if {name} < {register.size}:"):
-            self._store_cases(args[0], self.context.registers.read(register.name, name), scope)
+        self._line(f"{name} = {self._index(index, scope).code}")
+        with self.context.writer.block(f"if {name} < {size}:"):
+            yield name
         with self.context.writer.block("else:"):
             self._line("out_of_range()")
+
+    def _do_register_read(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        assert isinstance(args[1], ir.Named)
+        register = self.program.registers[args[1].name]
+        with self._in_range(args[2], register.size, scope) as index:
+            self._store_cases(args[0], self.context.registers.read(register.name, index), scope)
 
     def _do_assign_VL(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         left, right = args
@@ -182,35 +188,30 @@ class Primitives:
         unions = self.program.union_stacks[stack.name].elements
         return self.layout.next_index(stack.name), [list(self.program.unions[u].headers) for u in unions]
 
-    def _shift(self, target: list[str], source: list[str]) -> None:
-        for a, b in zip(target, source, strict=True):
-            for line in self.layout.copy(a, b):
-                self._line(line)
-            self._line(f"{self.layout.valid(a)} = {self.layout.valid(b)}")
+    def _shift(self, elements: list[list[str]], number: int) -> None:
+        """Move elements to the front by ``number`` places; the last ones become invalid."""
+        for target, source in zip(elements, elements[number:], strict=False):
+            for a, b in zip(target, source, strict=True):
+                for line in self.layout.copy(a, b):
+                    self._line(line)
+                self._line(f"{self.layout.valid(a)} = {self.layout.valid(b)}")
+        for headers in elements[len(elements) - number :]:
+            for header in headers:
+                self._line(f"{self.layout.valid(header)} = False")
 
     def _do_push(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         last, elements = self._stack_parts(args[0])
         number = min(constant_value(args[1]), len(elements))
-        if number == 0:
-            return
-        self._line(f"{last} = min({len(elements)}, {last} + {number})")
-        for i in range(len(elements) - 1, number - 1, -1):
-            self._shift(elements[i], elements[i - number])
-        for headers in elements[:number]:
-            for header in headers:
-                self._line(f"{self.layout.valid(header)} = False")
+        if number > 0:
+            self._line(f"{last} = min({len(elements)}, {last} + {number})")
+            self._shift(elements[::-1], number)
 
     def _do_pop(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         last, elements = self._stack_parts(args[0])
         number = min(constant_value(args[1]), len(elements))
-        if number == 0:
-            return
-        self._line(f"{last} = max(0, {last} - {number})")
-        for i in range(len(elements) - number):
-            self._shift(elements[i], elements[i + number])
-        for headers in elements[len(elements) - number :]:
-            for header in headers:
-                self._line(f"{self.layout.valid(header)} = False")
+        if number > 0:
+            self._line(f"{last} = max(0, {last} - {number})")
+            self._shift(elements, number)
 
     def _do_mark_to_drop(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         for ref in self.context.usage.drop_targets(ir.Primitive("mark_to_drop", args, "")):
@@ -228,24 +229,16 @@ class Primitives:
         counter = self.context.runtime.counters[args[0].name]
         packets = self.context.names.constant("packets", ("packets", counter.name), counter.packets)
         octets = self.context.names.constant("octets", ("octets", counter.name), counter.octets)
-        index = self.context.names.fresh("ix")
-        self._line(f"{index} = {self._index(args[1], scope).code}")
-        with self.context.writer.block(f"if {index} < {counter.size}:"):
+        with self._in_range(args[1], counter.size, scope) as index:
             self._line(f"{packets}[{index}] += 1")
             self._line(f"{octets}[{index}] += frame_length")
-        with self.context.writer.block("else:"):
-            self._line("out_of_range()")
 
     def _do_execute_meter(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         assert isinstance(args[0], ir.Named)
         meter = self.context.runtime.meters[args[0].name]
         execute = self.context.names.constant("meter", ("meter", meter.name), meter.execute)
-        index = self.context.names.fresh("ix")
-        self._line(f"{index} = {self._index(args[1], scope).code}")
-        with self.context.writer.block(f"if {index} < {meter.size}:"):
+        with self._in_range(args[1], meter.size, scope) as index:
             self._store_cases(args[2], Value(f"{execute}({index}, frame_length)", 0, 3), scope)
-        with self.context.writer.block("else:"):
-            self._line("out_of_range()")
 
     def _do_modify_field_with_hash_based_offset(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         assert isinstance(args[2], ir.Named)

@@ -79,8 +79,7 @@ class Arbitration:
     def add(self, connection: Connection, new_id: int) -> None:
         """Handle a stream's first arbitration message. ``Limits`` of the server bounds the number of streams.
 
-        Raises:
-            StatusError: INVALID_ARGUMENT for an election id in use.
+        Raises StatusError: INVALID_ARGUMENT for an election id in use.
         """
         with self._lock:
             self._insert(connection, new_id)
@@ -89,8 +88,7 @@ class Arbitration:
     def update(self, connection: Connection, new_id: int) -> None:
         """Handle a later arbitration message; one that repeats the election id is not answered.
 
-        Raises:
-            StatusError: INVALID_ARGUMENT for an election id in use; the stream loses its id then.
+        Raises StatusError: INVALID_ARGUMENT for an election id in use; the stream loses its id then.
         """
         with self._lock:
             if connection.election_id == new_id:

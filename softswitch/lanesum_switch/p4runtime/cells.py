@@ -45,8 +45,7 @@ def _named_cell(known: Mapping[int, Info], message: Any, what: str) -> tuple[Inf
 def _asked_cells(known: Mapping[int, Info], request: Any, response: Any, what: str) -> Iterator[tuple[Info, int, Any]]:
     """Yield the cells that a request names, each with its message in the response; ``what``: ``counter`` or ``meter``.
 
-    Raises:
-        StatusError: INVALID_ARGUMENT for an unknown id or a negative index.
+    Raises StatusError: INVALID_ARGUMENT for an unknown id or a negative index.
     """
     wanted = getattr(request, f"{what}_id")
     if wanted and wanted not in known:
@@ -90,11 +89,7 @@ def check_counter_update(kind: int) -> None:
 
 
 def write_counter(program: ServedProgram, kind: int, message: Any) -> None:
-    """Apply one update of a ``p4.v1.CounterEntry``.
-
-    Raises:
-        StatusError: UNIMPLEMENTED without an index, as in BMv2.
-    """
+    """Apply one update of a ``p4.v1.CounterEntry``. Raises StatusError: UNIMPLEMENTED without an index, as in BMv2."""
     info, index = _named_cell(program.index.counters, message, "counter")
     check_counter_update(kind)
     counter = program.target_counter(info)
@@ -105,8 +100,7 @@ def write_counter(program: ServedProgram, kind: int, message: Any) -> None:
 def read_counters(program: ServedProgram, request: Any, response: Any) -> None:
     """Answer one ``p4.v1.CounterEntry``: id 0 reads all indirect counters, no index all cells.
 
-    Raises:
-        StatusError: UNKNOWN for an index beyond the counter.
+    Raises StatusError: UNKNOWN for an index beyond the counter.
     """
     for info, index, entry in _asked_cells(program.index.counters, request, response, "counter"):
         with on_target(f"reading cell {index} of {info.name}"):
@@ -114,11 +108,7 @@ def read_counters(program: ServedProgram, request: Any, response: Any) -> None:
 
 
 def write_meter(program: ServedProgram, kind: int, message: Any) -> None:
-    """Apply one update of a ``p4.v1.MeterEntry``.
-
-    Raises:
-        StatusError: UNIMPLEMENTED without an index, as in BMv2.
-    """
+    """Apply one update of a ``p4.v1.MeterEntry``. Raises StatusError: UNIMPLEMENTED without an index, as in BMv2."""
     info, index = _named_cell(program.index.meters, message, "meter")
     check_meter_update(kind)
     rates = parse_meter_config(message.config) if message.HasField("config") else None
@@ -130,8 +120,7 @@ def write_meter(program: ServedProgram, kind: int, message: Any) -> None:
 def read_meters(program: ServedProgram, request: Any, response: Any) -> None:
     """Answer one ``p4.v1.MeterEntry``: id 0 reads all indirect meters, no index all cells.
 
-    Raises:
-        StatusError: UNKNOWN for an index beyond the meter.
+    Raises StatusError: UNKNOWN for an index beyond the meter.
     """
     for info, index, entry in _asked_cells(program.index.meters, request, response, "meter"):
         with on_target(f"reading cell {index} of {info.name}"):

@@ -32,8 +32,8 @@ def check_program(index: P4InfoIndex, programs: Sequence[ir.Program]) -> dict[st
     Returns:
         The P4Runtime priorities of the program's own entries, by table, for the tables with priorities.
 
-    Raises:
-        StatusError: INVALID_ARGUMENT naming the first object of the P4Info that is missing or different in the program.
+    Raises StatusError: INVALID_ARGUMENT naming the first object of the P4Info that is missing or different in the
+    program.
     """
     actions = {action.name: action for program in programs for action in program.actions.values()}
     for action in index.actions.values():

@@ -57,8 +57,7 @@ def _default_entry(info: TableInfo, what: str) -> StatusError:
 def write_direct_counter(program: ServedProgram, kind: int, message: Any) -> None:
     """Apply one update of a ``p4.v1.DirectCounterEntry``.
 
-    Raises:
-        StatusError: INVALID_ARGUMENT (not NOT_FOUND) for an entry that does not exist, UNKNOWN for default entries.
+    Raises StatusError: INVALID_ARGUMENT (not NOT_FOUND) for an entry that does not exist, UNKNOWN for default entries.
     """
     info, key = _written(program, message, "counter")
     check_counter_update(kind)
@@ -74,8 +73,7 @@ def write_direct_counter(program: ServedProgram, kind: int, message: Any) -> Non
 def write_direct_meter(program: ServedProgram, kind: int, message: Any) -> None:
     """Apply one update of a ``p4.v1.DirectMeterEntry``.
 
-    Raises:
-        StatusError: INVALID_ARGUMENT (not NOT_FOUND) for an entry that does not exist, UNKNOWN for default entries.
+    Raises StatusError: INVALID_ARGUMENT (not NOT_FOUND) for an entry that does not exist, UNKNOWN for default entries.
     """
     info, key = _written(program, message, "meter")
     check_meter_update(kind)
@@ -90,8 +88,7 @@ def write_direct_meter(program: ServedProgram, kind: int, message: Any) -> None:
 def read_direct_counters(program: ServedProgram, request: Any, response: Any) -> None:
     """Answer one ``p4.v1.DirectCounterEntry``: that of one entry, or those of all entries of a table.
 
-    Raises:
-        StatusError: UNIMPLEMENTED for all tables at once, INVALID_ARGUMENT for an entry that does not exist.
+    Raises StatusError: UNIMPLEMENTED for all tables at once, INVALID_ARGUMENT for an entry that does not exist.
     """
     for entry, message in _read(program, request, response, "counter"):
         write_counter_data(entry.counter or CounterValue(), message.data)
@@ -100,8 +97,7 @@ def read_direct_counters(program: ServedProgram, request: Any, response: Any) ->
 def read_direct_meters(program: ServedProgram, request: Any, response: Any) -> None:
     """Answer one ``p4.v1.DirectMeterEntry``: that of one entry, or those of all entries of a table.
 
-    Raises:
-        StatusError: UNIMPLEMENTED for all tables at once, INVALID_ARGUMENT for an entry that does not exist.
+    Raises StatusError: UNIMPLEMENTED for all tables at once, INVALID_ARGUMENT for an entry that does not exist.
     """
     for entry, message in _read(program, request, response, "meter"):
         if entry.meter is not None:

@@ -70,9 +70,8 @@ _NOT_READ = {"register_entry": "registers", "value_set_entry": "value sets"}
 def write_updates(program: ServedProgram, request: Any) -> None:
     """Apply the updates of a WriteRequest in order, also after a failed one.
 
-    Raises:
-        StatusError: UNIMPLEMENTED for an atomicity other than CONTINUE_ON_ERROR; UNKNOWN with one packed error per
-            update if any failed.
+    Raises StatusError: UNIMPLEMENTED for an atomicity other than CONTINUE_ON_ERROR; UNKNOWN with one packed error per
+    update if any failed.
     """
     if request.atomicity != p4rt.WriteRequest.CONTINUE_ON_ERROR:
         raise StatusError(UNIMPLEMENTED, "Only CONTINUE_ON_ERROR is supported: nothing was written")
@@ -103,8 +102,7 @@ def write_entity(program: ServedProgram, kind: int, entity: Any) -> None:
 def read_entities(program: ServedProgram, request: Any, response: Any) -> None:
     """Add the entities that a ReadRequest selects to the response.
 
-    Raises:
-        StatusError: for the first entity that fails; earlier ones are in the response.
+    Raises StatusError: for the first entity that fails; earlier ones are in the response.
     """
     for entity in request.entities:
         _read_entity(program, entity, response)

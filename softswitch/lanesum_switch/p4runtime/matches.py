@@ -26,8 +26,7 @@ DEFAULT_KEY = MatchKey(is_default=True)
 def parse_key(table: TableInfo, entry: Any) -> MatchKey:
     """Return the key of a ``p4.v1.TableEntry``.
 
-    Raises:
-        StatusError: INVALID_ARGUMENT for every kind of malformed key.
+    Raises StatusError: INVALID_ARGUMENT for every kind of malformed key.
     """
     if entry.is_default_action:
         if entry.match:

@@ -119,8 +119,7 @@ def _import_error(message: str) -> StatusError:
 def build_index(info: Any) -> P4InfoIndex:
     """Index a ``p4.config.v1.P4Info`` message.
 
-    Raises:
-        StatusError: UNKNOWN for match types, action scopes, units and digest types that PI cannot import.
+    Raises StatusError: UNKNOWN for match types, action scopes, units and digest types that PI cannot import.
     """
     index = P4InfoIndex()
     for action in info.actions:

@@ -59,8 +59,7 @@ class PacketIo:
     def packet_out(self, packet: Any) -> bytes:
         """Return the frame to inject at the CPU port. Missing metadata fields are zero, as in PI.
 
-        Raises:
-            StatusError: INVALID_ARGUMENT for metadata that the program does not have or that does not fit.
+        Raises StatusError: INVALID_ARGUMENT for metadata that the program does not have or that does not fit.
         """
         payload: bytes = packet.payload
         if self._out is None:

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 from google.protobuf.empty_pb2 import Empty
@@ -20,9 +19,9 @@ from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.consistency import check_program
 from lanesum_switch.p4runtime.entities import read_entities, write_entity
 from lanesum_switch.p4runtime.other_programs import Scheduler
-from lanesum_switch.p4runtime.p4info import P4InfoIndex, build_index
+from lanesum_switch.p4runtime.p4info import build_index
 from lanesum_switch.p4runtime.packet_io import Inject
-from lanesum_switch.p4runtime.program import ServedProgram
+from lanesum_switch.p4runtime.program import ServedProgram, Verified
 from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, UNIMPLEMENTED, UNKNOWN, StatusError, invalid
 from lanesum_switch.p4runtime.swap import copy_state
 
@@ -56,8 +55,7 @@ _KEPT = ("action_profile_member", "action_profile_group", "table_entry", "meter_
 def snapshot(pipeline: ServedProgram | None) -> Any:
     """Return the state that RECONCILE_AND_COMMIT keeps (specification, section 14), as a ReadResponse.
 
-    Raises:
-        StatusError: it cannot be read, as with action profiles that hold one-shots.
+    Raises StatusError: it cannot be read, as with action profiles that hold one-shots.
     """
     response = p4rt.ReadResponse()
     if pipeline is not None:
@@ -71,10 +69,8 @@ def snapshot(pipeline: ServedProgram | None) -> Any:
 def replay(pipeline: ServedProgram, state: Any) -> None:
     """Write the state back.
 
-    Raises:
-        StatusError: UNKNOWN if an entity is refused. That includes every program with an indirect counter or meter,
-        because
-            PI inserts their cells, which can only be modified.
+    Raises StatusError: UNKNOWN if an entity is refused. That includes every program with an indirect counter or meter,
+    because PI inserts their cells, which can only be modified.
     """
     failed = 0
     for entity in state.entities:
@@ -93,16 +89,6 @@ logger = logging.getLogger(__name__)
 _Set = p4rt.SetForwardingPipelineConfigRequest
 _Get = p4rt.GetForwardingPipelineConfigRequest
 _LOADING = (_Set.VERIFY_AND_SAVE, _Set.VERIFY_AND_COMMIT, _Set.RECONCILE_AND_COMMIT)
-
-
-@dataclass(frozen=True, slots=True)
-class _Verified:
-    """A configuration whose halves fit together."""
-
-    index: P4InfoIndex
-    device_config: bytes
-    const_priorities: Mapping[str, list[int]]
-    config: Any
 
 
 class PipelineManager:
@@ -150,10 +136,8 @@ class PipelineManager:
     def set(self, action: int, config: Any) -> None:
         """Handle SetForwardingPipelineConfig.
 
-        Raises:
-            StatusError: INVALID_ARGUMENT for a configuration that does not fit together, UNKNOWN for refusals of PI or
-            BMv2,
-                UNIMPLEMENTED for programs that the embedded switch cannot run.
+        Raises StatusError: INVALID_ARGUMENT for a configuration that does not fit together, UNKNOWN for refusals of PI
+        or BMv2, UNIMPLEMENTED for programs that the embedded switch cannot run.
         """
         with self.lock:
             self._contacted = True
@@ -166,14 +150,14 @@ class PipelineManager:
             elif action == _Set.COMMIT:
                 self._commit()
 
-    def _verify(self, config: Any) -> _Verified:
+    def _verify(self, config: Any) -> Verified:
         index = build_index(config.p4info)
         device_config = unwrap_device_config(config.p4_device_config)
         try:
             priorities = check_program(index, self._switch.read(device_config)) if device_config else {}
         except SwitchError as error:
             raise _refused(error) from error
-        return _Verified(index, device_config, priorities, config)
+        return Verified(index, device_config, priorities, config)
 
     def _load(self, action: int, config: Any) -> None:
         verified = self._verify(config)
@@ -195,7 +179,7 @@ class PipelineManager:
             _load_program(self._switch, verified.device_config)
             self._replace(verified, self._switch)
 
-    def _save(self, verified: _Verified) -> None:
+    def _save(self, verified: Verified) -> None:
         if self._spare is None:
             raise StatusError(UNIMPLEMENTED, "This switch cannot hold two programs: use VERIFY_AND_COMMIT")
         spare = self._spare()
@@ -203,7 +187,7 @@ class PipelineManager:
         self._saved = verified.device_config
         self._replace(verified, spare)
 
-    def _reconcile(self, verified: _Verified) -> None:
+    def _reconcile(self, verified: Verified) -> None:
         """Save, replay the old state, commit. If the replay fails, the configuration stays saved."""
         state = snapshot(self._pipeline)
         self._save(verified)
@@ -220,26 +204,16 @@ class PipelineManager:
         self._pipeline.switch = self._switch
         self._saved = None
 
-    def _replace(self, verified: _Verified, switch: EmbeddedSwitch) -> None:
+    def _replace(self, verified: Verified, switch: EmbeddedSwitch) -> None:
         if self._pipeline is not None:
             self._pipeline.close()
-        self._pipeline = ServedProgram(
-            verified.index,
-            verified.config,
-            switch,
-            verified.const_priorities,
-            self.lock,
-            self._scheduler,
-            self._send,
-        )
+        self._pipeline = ServedProgram(verified, switch, self.lock, self._scheduler, self._send)
 
     def get(self, response_type: int) -> Any:
         """Return the active configuration; empty if the last request installed none.
 
-        Raises:
-            StatusError: FAILED_PRECONDITION before the first SetForwardingPipelineConfig, INVALID_ARGUMENT for an
-            unknown
-                response type.
+        Raises StatusError: FAILED_PRECONDITION before the first SetForwardingPipelineConfig, INVALID_ARGUMENT for an
+        unknown response type.
         """
         with self.lock:
             answer = p4rt.ForwardingPipelineConfig()

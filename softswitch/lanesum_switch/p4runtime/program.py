@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -23,6 +24,16 @@ from lanesum_switch.runtime.tables import MatchTable
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A configuration whose halves fit together; ``config`` has both as the client sent them."""
+
+    index: P4InfoIndex
+    device_config: bytes
+    const_priorities: Mapping[str, list[int]]
+    config: Any
+
+
 class ServedProgram:
     """One configuration on one switch, with all objects that belong to it.
 
@@ -32,19 +43,17 @@ class ServedProgram:
 
     def __init__(
         self,
-        index: P4InfoIndex,
-        config: Any,
+        verified: Verified,
         switch: EmbeddedSwitch,
-        const_priorities: Mapping[str, list[int]],
         lock: RLock,
         scheduler: Scheduler,
         send: Callable[[Any], None],
     ) -> None:
-        self.index = index
+        self.index = index = verified.index
         self.config = p4rt.ForwardingPipelineConfig()
-        self.config.CopyFrom(config)
+        self.config.CopyFrom(verified.config)
         self.switch = switch
-        self.const_priorities = const_priorities
+        self.const_priorities = verified.const_priorities
         self.store = EntryStore(index)
         self.profiles = {info.id: self._profile_manager(info) for info in index.profiles.values()}
         self.digests = DigestManager(index, scheduler, send)

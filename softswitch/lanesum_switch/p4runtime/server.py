@@ -36,11 +36,7 @@ class SwitchServer(Serving):
         return self._requested if self._server is None else self._server.address
 
     def start(self) -> None:
-        """Listen and serve in background threads.
-
-        Raises:
-            ConfigurationError: the address is malformed or in use.
-        """
+        """Listen and serve in background threads. Raises ConfigurationError: the address is malformed or in use."""
         self._listen().start()
 
     def _listen(self) -> GrpcServer:
@@ -75,8 +71,7 @@ class P4RuntimeServer(SwitchServer):
             it that action answers UNIMPLEMENTED.
         credentials, authenticate, limits: see ``GrpcServer``.
 
-    Raises:
-        ConfigurationError: at ``start``, if the server cannot listen at the address.
+    Raises ConfigurationError: at ``start``, if the server cannot listen at the address.
     """
 
     def __init__(
@@ -108,11 +103,7 @@ class P4RuntimeServer(SwitchServer):
         device.attach(self._manager)
 
     def start(self) -> None:
-        """Listen and serve in background threads.
-
-        Raises:
-            ConfigurationError: the address is malformed or in use.
-        """
+        """Listen and serve in background threads. Raises ConfigurationError: the address is malformed or in use."""
         server = self._listen()
         self._scheduler.start()
         server.start()

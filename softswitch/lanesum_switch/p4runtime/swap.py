@@ -11,8 +11,7 @@ from lanesum_switch.dataplane import EmbeddedSwitch
 def copy_state(source: EmbeddedSwitch, destination: EmbeddedSwitch) -> None:
     """Copy all control-plane state between two switches that have the same program.
 
-    Raises:
-        SwitchError: the destination is not freshly loaded.
+    Raises SwitchError: the destination is not freshly loaded.
     """
     for name, profile in source.action_profiles.items():
         for member_id, call in profile.members().items():
@@ -26,10 +25,6 @@ def copy_state(source: EmbeddedSwitch, destination: EmbeddedSwitch) -> None:
         for entry in table.entries():
             if not entry.is_const:
                 copy.insert(entry)
-                if entry.counter is not None:
-                    copy.write_counter(entry.match, entry.priority, entry.counter)
-                if entry.meter is not None:
-                    copy.write_meter(entry.match, entry.priority, entry.meter)
     for name, counter in source.counters.items():
         for index in range(counter.size):
             value = counter.read(index)

@@ -25,8 +25,7 @@ from lanesum_switch.p4runtime.values import write_action
 def read_tables(program: ServedProgram, request: Any, response: Any) -> None:
     """Answer one ``p4.v1.TableEntry`` of a ReadRequest; table id 0 reads all tables.
 
-    Raises:
-        StatusError: earlier entries stay in the response.
+    Raises StatusError: earlier entries stay in the response.
     """
     if request.table_id == 0:
         for info in program.index.tables.values():

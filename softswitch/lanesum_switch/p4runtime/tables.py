@@ -33,11 +33,7 @@ _Scope = p4info_pb2.ActionRef
 
 
 def write_table(program: ServedProgram, kind: int, entry: Any) -> None:
-    """Apply one update of a ``p4.v1.TableEntry``.
-
-    Raises:
-        StatusError: with the code of simple_switch_grpc.
-    """
+    """Apply one update of a ``p4.v1.TableEntry``. Raises StatusError: with the code of simple_switch_grpc."""
     info = program.table_info(entry.table_id)
     if entry.HasField("time_since_last_hit"):
         raise invalid("time_since_last_hit is for reads only: leave it out")

@@ -17,8 +17,7 @@ def decode(data: bytes, bits: int) -> int:
     Accepts any length from one byte, shorter and longer than the field, if the value fits: PI accepts canonical and
     padded strings alike.
 
-    Raises:
-        StatusError: INVALID_ARGUMENT for the empty string, and if the value does not fit.
+    Raises StatusError: INVALID_ARGUMENT for the empty string, and if the value does not fit.
     """
     if not data:
         raise invalid(f"The byte string of a field of {bits} bits is empty: give at least 1 byte")
@@ -44,9 +43,8 @@ def mask(bits: int) -> int:
 def decode_port(data: bytes) -> int:
     """Return the port number in the ``port`` field of a replica.
 
-    Raises:
-        StatusError: INVALID_ARGUMENT for the empty string, zero and negative signed 32 bit numbers, UNIMPLEMENTED for
-            more than four bytes. Zero is a valid port on the wire, but not in PI.
+    Raises StatusError: INVALID_ARGUMENT for the empty string, zero and negative signed 32 bit numbers, UNIMPLEMENTED
+    for more than four bytes. Zero is a valid port on the wire, but not in PI.
     """
     if not data:
         raise invalid("The port of a replica is an empty byte string: give 1 to 4 bytes")
@@ -67,8 +65,7 @@ def check_action_id(index: P4InfoIndex, action_id: int) -> None:
 def parse_action(index: P4InfoIndex, message: Any) -> ActionCall:
     """Return the call that a ``p4.v1.Action`` with a known action id describes.
 
-    Raises:
-        StatusError: INVALID_ARGUMENT for a wrong number of parameters, an unknown one or a value that does not fit.
+    Raises StatusError: INVALID_ARGUMENT for a wrong number of parameters, an unknown one or a value that does not fit.
     """
     action = index.actions[message.action_id]
     if len(message.params) != len(action.params):
@@ -86,8 +83,7 @@ def parse_action(index: P4InfoIndex, message: Any) -> ActionCall:
 def write_action(index: P4InfoIndex, call: ActionCall, message: Any) -> None:
     """Fill a ``p4.v1.Action`` for a read.
 
-    Raises:
-        StatusError: INTERNAL if the switch runs an action that the P4Info does not name.
+    Raises StatusError: INTERNAL if the switch runs an action that the P4Info does not name.
     """
     action = index.actions_by_name.get(call.action)
     if action is None:

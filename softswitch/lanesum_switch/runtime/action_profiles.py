@@ -11,13 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
-from lanesum_switch.api import (
-    ActionCall,
-    AlreadyExistsError,
-    InvalidArgumentError,
-    NotFoundError,
-    TableFullError,
-)
+from lanesum_switch.api import ActionCall, AlreadyExistsError, InvalidArgumentError, NotFoundError, TableFullError
 from lanesum_switch.bmv2 import ir
 
 T = TypeVar("T")

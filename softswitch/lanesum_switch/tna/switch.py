@@ -22,7 +22,6 @@ from typing import Any
 from lanesum_fabric.tofino.chips import PIPES, pipe_of
 from lanesum_switch.api import InvalidArgumentError, NotFoundError, PacketOut, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.driver import CompiledProgram, load_source, make_context
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.runtime.externs import RegisterBank
@@ -118,15 +117,10 @@ class CompiledHalf:
             bank = RegisterBank((name,), first.size, first.bits)
             self._initialize(bank)
             banks[name] = bank
-            changes[self._cells_of(self._context, name)] = bank.cells
+            changes[self._context.registers.cells(name)] = bank.cells
         self.registers[pipe] = banks
         self._runs[pipe] = self.compiled.rebind(changes)  # type: ignore[assignment]
         return self._runs[pipe]
-
-    @staticmethod
-    def _cells_of(context: Context, register: str) -> str:
-        """Return the name of a register in the code."""
-        return context.registers.cells(register)
 
 
 _DROP_ALL, _DROP_CPU_COPY, _DROP_MIRROR = 1, 2, 4

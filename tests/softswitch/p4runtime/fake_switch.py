@@ -65,7 +65,7 @@ class FakeTable:
         used = {e.handle for e in self._entries.values()}
         entry.handle = next(h for h in range(len(used) + 1) if h not in used)
         if self.has_direct_counter:
-            entry.counter = CounterValue()
+            entry.counter = entry.counter or CounterValue()
         self._entries[entry.match, entry.priority] = entry
 
     def _check_writable(self) -> None:

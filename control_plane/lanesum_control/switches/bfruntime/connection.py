@@ -37,6 +37,7 @@ from lanesum_fabric.tofino.device_config import Compiled
 grpc = import_grpc()
 _Set = messages.SetForwardingPipelineConfigRequest
 _SET, _GET = "SetForwardingPipelineConfig", "GetForwardingPipelineConfig"
+_INDEX = "$REGISTER_INDEX"
 _INSERT, _DELETE = p4runtime_pb2.Update.INSERT, p4runtime_pb2.Update.DELETE
 
 
@@ -241,7 +242,7 @@ class BfRuntimeConnection(SwitchConnection):
         Raises PipelineError for an unknown register, SwitchUnreachableError.
         """
         table = self._register(name)
-        entry = _cell(table, index)
+        entry = table.entry(table.key(_INDEX), index)
         entry.table_flags.from_hw = True
         values: dict[str, list[int]] = {}
         for entity in self._parsed(messages.ReadResponse, self._read([entry])).entities:
@@ -259,7 +260,7 @@ class BfRuntimeConnection(SwitchConnection):
         fields = {_field_name(field): field for field in table.data.values()}
         if fields.keys() != values.keys():
             raise PipelineError(f"Register {name} has the fields {', '.join(fields)}, not {', '.join(values)}.")
-        entry = _cell(table, index)
+        entry = table.entry(table.key(_INDEX), index)
         for field, value in values.items():
             entry.data.fields.add(field_id=fields[field].id, stream=fields[field].encode(value))
         request = messages.WriteRequest(client_id=self._session.client_id, target=self._target)
@@ -305,14 +306,6 @@ class BfRuntimeConnection(SwitchConnection):
         if self._engine is None:
             raise SwitchUnreachableError(f"The switch at {self.address} runs no program.")
         return self._engine
-
-
-def _cell(table: BfRuntimeTable, index: int) -> Any:
-    """Return the entry of one cell of a register, without its data."""
-    entry = messages.TableEntry(table_id=table.id)
-    key = table.key("$REGISTER_INDEX")
-    entry.key.fields.add(field_id=key.id).exact.value = key.encode(index)
-    return entry
 
 
 def _field_name(field: Field) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum_fabric.bfruntime import messages
-from lanesum_fabric.bfruntime.description import Description, Field
+from lanesum_fabric.bfruntime.description import Description
 from lanesum_fabric.errors import SwitchWriteError
 from lanesum_fabric.protobufs import p4runtime_pb2
 
@@ -34,8 +34,7 @@ class ReplicationEngine:
     """Translation for the agent whose own tables are ``fixed``. Raises PipelineError if it lacks one."""
 
     def __init__(self, fixed: Description) -> None:
-        groups, nodes = fixed.named(GROUPS), fixed.named(NODES)
-        self._groups, self._node_table = groups.id, nodes.id
+        self._groups, self._nodes = groups, nodes = fixed.named(GROUPS), fixed.named(NODES)
         self._group, self._node = groups.key("$MGID"), nodes.key("$MULTICAST_NODE_ID")
         self._listed = groups.datum("$MULTICAST_NODE_ID")
         self._excludes = groups.datum("$MULTICAST_NODE_L1_XID_VALID")
@@ -46,7 +45,7 @@ class ReplicationEngine:
     @property
     def tables(self) -> tuple[int, int]:
         """Ids of the tables that ``groups`` reads."""
-        return self._groups, self._node_table
+        return self._groups.id, self._nodes.id
 
     def insertion(self, group: p4runtime_pb2.MulticastGroupEntry) -> Iterator[Any]:
         """Yield the updates that add a group. Raises SwitchWriteError."""
@@ -57,12 +56,12 @@ class ReplicationEngine:
         first = group.multicast_group_id * _MAX_REPLICAS
         nodes = range(first, first + len(group.replicas))
         for node, replica in zip(nodes, group.replicas, strict=True):
-            entry = _entry(self._node_table, self._node, node)
+            entry = self._nodes.entry(self._node, node)
             entry.data.fields.add(field_id=self._rid.id, stream=self._rid.encode(replica.instance))
             entry.data.fields.add(field_id=self._lags.id).int_arr_val.SetInParent()
             entry.data.fields.add(field_id=self._ports.id).int_arr_val.val.append(replica.egress_port)
             yield _update(messages.Update.INSERT, entry)
-        entry = _entry(self._groups, self._group, group.multicast_group_id)
+        entry = self._groups.entry(self._group, group.multicast_group_id)
         entry.data.fields.add(field_id=self._listed.id).int_arr_val.val.extend(nodes)
         entry.data.fields.add(field_id=self._excludes.id).bool_arr_val.val.extend(False for _ in nodes)
         entry.data.fields.add(field_id=self._exclusions.id).int_arr_val.val.extend(0 for _ in nodes)
@@ -73,18 +72,18 @@ class ReplicationEngine:
 
         A group without its entry, of which a write left nodes, can be deleted; one without both is refused.
         """
-        groups, nodes = self._members(entries), self._nodes(entries)
+        groups, nodes = self._members(entries), self._copies(entries)
         own = sorted(node for node in nodes if node // _MAX_REPLICAS == group)
         if group in groups or not own:
-            yield _update(messages.Update.DELETE, _entry(self._groups, self._group, group))
+            yield _update(messages.Update.DELETE, self._groups.entry(self._group, group))
         for node in own:
-            yield _update(messages.Update.DELETE, _entry(self._node_table, self._node, node))
+            yield _update(messages.Update.DELETE, self._nodes.entry(self._node, node))
 
-    def _nodes(self, entries: Iterable[Any]) -> dict[int, _Node]:
+    def _copies(self, entries: Iterable[Any]) -> dict[int, _Node]:
         """Return the nodes by id."""
         found = {}
         for entry in entries:
-            if entry.table_id == self._node_table and entry.key.fields:
+            if entry.table_id == self._nodes.id and entry.key.fields:
                 data = {datum.field_id: datum for datum in entry.data.fields}
                 rid, ports, lags = (data.get(one.id) for one in (self._rid, self._ports, self._lags))
                 found[_number(entry.key.fields[0].exact.value)] = _Node(
@@ -98,7 +97,7 @@ class ReplicationEngine:
         """Return the nodes of each group."""
         found = {}
         for entry in entries:
-            if entry.table_id == self._groups and entry.key.fields:
+            if entry.table_id == self._groups.id and entry.key.fields:
                 listed = [d.int_arr_val.val for d in entry.data.fields if d.field_id == self._listed.id]
                 found[_number(entry.key.fields[0].exact.value)] = list(listed[0]) if listed else []
         return found
@@ -109,7 +108,7 @@ class ReplicationEngine:
         A node or link that ``insertion`` does not write becomes a replica that no group of a controller has.
         """
         entries = list(entries)
-        nodes, members = self._nodes(entries), self._members(entries)
+        nodes, members = self._copies(entries), self._members(entries)
         used = {node for listed in members.values() for node in listed}
         stray = {node for node in nodes if node not in used and node >= _MAX_REPLICAS}
         for group in sorted(members.keys() | {node // _MAX_REPLICAS for node in stray}):
@@ -124,12 +123,6 @@ class ReplicationEngine:
             if any(node // _MAX_REPLICAS == group for node in stray):
                 found.replicas.add(instance=_STRAY)
             yield entity
-
-
-def _entry(table: int, key: Field, value: int) -> Any:
-    entry = messages.TableEntry(table_id=table)
-    entry.key.fields.add(field_id=key.id).exact.value = key.encode(value)
-    return entry
 
 
 def _update(kind: int, entry: Any) -> Any:

@@ -207,8 +207,7 @@ class DigestManager:
     def write(self, kind: int, message: Any) -> None:
         """Apply one update of a ``p4.v1.DigestEntry``.
 
-        Raises:
-            StatusError: NOT_FOUND (not INVALID_ARGUMENT) for an id that is not a digest's.
+        Raises StatusError: NOT_FOUND (not INVALID_ARGUMENT) for an id that is not a digest's.
         """
         state = self._state(message.digest_id)
         with self._lock:
@@ -229,8 +228,7 @@ class DigestManager:
     def read(self, request: Any, response: Any) -> None:
         """Answer one ``p4.v1.DigestEntry``.
 
-        Raises:
-            StatusError: UNIMPLEMENTED for id 0, NOT_FOUND for a digest that is not configured.
+        Raises StatusError: UNIMPLEMENTED for id 0, NOT_FOUND for a digest that is not configured.
         """
         if request.digest_id == 0:
             raise StatusError(

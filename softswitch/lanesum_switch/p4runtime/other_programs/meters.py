@@ -8,13 +8,7 @@ from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import MeterRates
-from lanesum_switch.p4runtime.status import (
-    UNIMPLEMENTED,
-    UNKNOWN,
-    StatusError,
-    invalid,
-    invalid_type,
-)
+from lanesum_switch.p4runtime.status import UNIMPLEMENTED, UNKNOWN, StatusError, invalid, invalid_type
 
 _Update = p4rt.Update
 _MAX_BURST = (1 << 32) - 1
@@ -23,8 +17,7 @@ _MAX_BURST = (1 << 32) - 1
 def parse_meter_config(config: Any) -> MeterRates | None:
     """Return the rates of a ``p4.v1.MeterConfig``; None if all four are -1, which means "always green" in PI.
 
-    Raises:
-        StatusError: INVALID_ARGUMENT for other negative numbers, UNIMPLEMENTED for bursts beyond 32 bits.
+    Raises StatusError: INVALID_ARGUMENT for other negative numbers, UNIMPLEMENTED for bursts beyond 32 bits.
     """
     for name in ("cir", "cburst", "pir", "pburst"):
         if getattr(config, name) < -1:

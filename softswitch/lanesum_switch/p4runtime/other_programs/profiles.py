@@ -302,8 +302,7 @@ class ProfileManager:
     def prepare_oneshot(self, action_set: Any) -> OneShot:
         """Check an ``ActionProfileActionSet`` (specification, section 9.2.3).
 
-        Raises:
-            StatusError: also UNIMPLEMENTED for an empty set, which PI does not support.
+        Raises StatusError: also UNIMPLEMENTED for an empty set, which PI does not support.
         """
         self.require_oneshot()
         actions = action_set.action_profile_actions
@@ -321,8 +320,7 @@ class ProfileManager:
     def insert_oneshot(self, oneshot: OneShot) -> int:
         """Install the members and the group of a one-shot; return the group's number in the switch.
 
-        Raises:
-            StatusError: UNKNOWN if the switch refuses; then nothing remains.
+        Raises StatusError: UNKNOWN if the switch refuses; then nothing remains.
         """
         target = self._target()
         group = self._group_handles.take()
