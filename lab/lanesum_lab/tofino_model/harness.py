@@ -18,8 +18,8 @@ import termios
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import TracebackType
 
+from lanesum._internal.closing import Closing
 from lanesum.errors import LanesumError
 from lanesum_lab.processor_time import processor_s
 
@@ -61,7 +61,7 @@ class Progress:
         return ""
 
 
-class Harness:
+class Harness(Closing):
     """A running harness with one program.
 
     Args:
@@ -117,12 +117,6 @@ class Harness:
             with contextlib.suppress(BrokenPipeError):  # it ended before it read all commands
                 self._process.stdin.close()
         self._process.wait()
-
-    def __enter__(self) -> Harness:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def _write(self, commands: Iterable[str]) -> None:
         assert self._process.stdin is not None

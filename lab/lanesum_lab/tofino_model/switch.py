@@ -20,9 +20,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, cast
 
+from lanesum._internal.closing import Closing
 from lanesum_lab.tofino_model.chips import Groups, ModelChip, Replica
 from lanesum_lab.tofino_model.context import HARMLESS, for_harness, take_ternary_entries
 from lanesum_lab.tofino_model.exact import ExactTable, LpmTable
@@ -49,7 +49,7 @@ class _CountedTable:
         return getattr(self._table, name)
 
 
-class ModelSwitch(TofinoSwitch):
+class ModelSwitch(TofinoSwitch, Closing):
     """A switch with the model as its data plane.
 
     Args:
@@ -73,12 +73,6 @@ class ModelSwitch(TofinoSwitch):
         self._started: Harness | None = None
         self._starts = 0
         super().__init__(**options)
-
-    def __enter__(self) -> ModelSwitch:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the model."""

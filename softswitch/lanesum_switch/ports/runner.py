@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from lanesum._internal.closing import Serving
 from lanesum_switch.api import PacketOut
 from lanesum_switch.ports.port import Port, backlog_of
 
@@ -45,7 +46,7 @@ class PortCounts:
     no_port: int = 0  # frames for a port that does not exist
 
 
-class PortRunner:
+class PortRunner(Serving):
     """Serves ``ports`` (number -> port) in one thread. A context manager: it starts on entry and closes on exit.
 
     One wakeup receives one batch from every readable port, so that no port starves the others.
@@ -59,13 +60,6 @@ class PortRunner:
         self._no_port = 0
         self._thread: threading.Thread | None = None
         self._wake = -1
-
-    def __enter__(self) -> PortRunner:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def counts(self) -> PortCounts:

@@ -65,12 +65,7 @@ class Half:
 @dataclass(frozen=True, slots=True)
 class TnaProgram:
     chip: Chip
-    ingress: Half
-    egress: Half
-
-    @property
-    def halves(self) -> tuple[Half, Half]:
-        return self.ingress, self.egress
+    halves: tuple[Half, Half]  # ingress, egress
 
     @property
     def tables(self) -> list[ir.TableNode]:
@@ -107,9 +102,8 @@ def load_text(config: bytes) -> TnaProgram:
 def _translate(text: p4.ProgramSource) -> TnaProgram:
     chip = chip_of(text.architecture)
     blocks = _pipeline(text)
-    return TnaProgram(
-        chip, _half("ingress", text, chip, blocks[:_BLOCKS]), _half("egress", text, chip, blocks[_BLOCKS:])
-    )
+    ingress, egress = _half("ingress", text, chip, blocks[:_BLOCKS]), _half("egress", text, chip, blocks[_BLOCKS:])
+    return TnaProgram(chip, (ingress, egress))
 
 
 def _pipeline(text: p4.ProgramSource) -> list[p4.BlockDeclaration]:
