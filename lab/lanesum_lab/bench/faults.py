@@ -23,7 +23,6 @@ from lanesum_lab.bench import registry
 from lanesum_lab.bench.figures import machine, spread, text
 from lanesum_lab.bench.fleet import TOPOLOGY, Fleet, RoundsDone, loopback_fleet
 
-JOB = "bench"
 LOSS_COLUMNS = (
     "operation",
     "lost on every link, each way",
@@ -100,11 +99,11 @@ def _with_loss(settings: FaultsSettings, folder: Path) -> dict[tuple[LaneOp, flo
             for number, loss in enumerate(settings.losses)
         }
         for fleet in fleets.values():
-            fleet.admit(JOB, workers)
+            fleet.admit(workers)
         for fleet in fleets.values():
             fleet.connect()
             for op in settings.ops:  # warm-up
-                fleet.measure(JOB, op, settings.chunks, 0.0)
+                fleet.measure(op, settings.chunks, 0.0)
         for _ in range(settings.repeats):
             for op in settings.ops:
                 for loss, fleet in fleets.items():
@@ -114,7 +113,7 @@ def _with_loss(settings: FaultsSettings, folder: Path) -> dict[tuple[LaneOp, flo
 
 def _run(fleet: Fleet, settings: FaultsSettings, op: LaneOp) -> LossRun:
     before = fleet.lost()
-    workers = fleet.measure(JOB, op, settings.chunks, settings.seconds)
+    workers = fleet.measure(op, settings.chunks, settings.seconds)
     return LossRun(fleet.lost() - before, workers)
 
 

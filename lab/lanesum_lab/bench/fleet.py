@@ -34,6 +34,7 @@ from lanesum_switch.faults.links import LinkFaults
 
 TOPOLOGY = "star4"
 LOSS = "loss"
+JOB = "bench"
 # Consecutive rounds differ: a sum of an earlier round would be found.
 _VARIANTS = 4
 
@@ -122,7 +123,7 @@ class RoundsWorker:
 
 
 class Fleet:
-    """Processes of one run. Close it before the supervisor.
+    """Processes of one run, and the workers of one job. Close it before the supervisor.
 
     Args:
         plan: topology, switch and faults.
@@ -143,37 +144,32 @@ class Fleet:
         self.plan = plan
         self.agents = Agents(supervisor, scratch.folder, at)
         self._scratch = scratch
-        self._workers: dict[str, list[str]] = {}
+        self._workers: list[str] = []
         scratch.fault_counts.mkdir()
         self.site = start_plan(
             plan, scratch, supervisor, at=at, interfaces=interfaces, controller_options=controller_options
         )
 
-    def admit(self, name: str, hosts: tuple[str, ...]) -> None:
-        """Admit a job and start its workers; ``connect`` waits for them. Raises ProcessFailedError, ControllerError."""
-        self.site.admit(name, hosts, codec=None)
-        self._workers[name] = [f"{name}-{host}" for host in hosts]
-        for host, agent in zip(hosts, self._workers[name], strict=True):
-            self.agents.start(agent, host)
+    def admit(self, hosts: Sequence[str]) -> None:
+        """Admit the job and start its workers, which ``connect`` joins. Raises ProcessFailedError, ControllerError."""
+        self.site.admit(JOB, hosts, codec=None)
+        for host in hosts:
+            self._workers.append(f"{JOB}-{host}")
+            self.agents.start(self._workers[-1], host)
 
     def connect(self) -> None:
-        """Let all workers join their jobs. Raises ProcessFailedError, BenchError."""
-        self.agents.make(
-            {
-                agent: functools.partial(RoundsWorker, self.site.controller, job, number)
-                for job, agents in self._workers.items()
-                for number, agent in enumerate(agents)
-            }
-        )
+        """Let all workers join the job. Raises ProcessFailedError, BenchError."""
+        join_job = functools.partial(RoundsWorker, self.site.controller, JOB)
+        self.agents.make({agent: functools.partial(join_job, number) for number, agent in enumerate(self._workers)})
 
-    def rounds(self, job: str, op: LaneOp, chunks: int, seconds: float) -> dict[str, Callable[[RoundsWorker], object]]:
-        """Return the call of :meth:`RoundsWorker.run` for all workers of a job."""
+    def rounds(self, op: LaneOp, chunks: int, seconds: float) -> dict[str, Callable[[RoundsWorker], object]]:
+        """Return the call of :meth:`RoundsWorker.run` for all workers."""
         call = functools.partial(RoundsWorker.run, op=op, chunks=chunks, seconds=seconds)
-        return dict.fromkeys(self._workers[job], call)
+        return dict.fromkeys(self._workers, call)
 
-    def measure(self, job: str, op: LaneOp, chunks: int, seconds: float) -> list[RoundsDone]:
-        """Run rounds of a job; return the results of its workers. Raises ProcessFailedError, BenchError."""
-        return list(self.agents.ask(self.rounds(job, op, chunks, seconds)).values())
+    def measure(self, op: LaneOp, chunks: int, seconds: float) -> list[RoundsDone]:
+        """Run rounds; return the results of the workers. Raises ProcessFailedError, BenchError."""
+        return list(self.agents.ask(self.rounds(op, chunks, seconds)).values())
 
     def lost(self) -> int:
         """Return the number of packets that the fault plan has dropped so far."""

@@ -38,7 +38,6 @@ QUIET, BUSY = "red", "blue"
 ALONE, BESIDE, SPIN = "alone", "beside a thousand admissions", "beside a spinning process"
 _SPINNER = "spinner"
 COLUMNS = ("quota and cores", "way", "admission, to alone", "95 %, to alone", "sums, to alone", "others admitted")
-_JOB = "sums"
 _WORKERS, _QUIET_HOST, _BUSY_HOST = ("w1", "w2"), "w3", "w4"
 _OP = LaneOp.ADD32
 _LOWEST_PRIORITY = 19
@@ -153,14 +152,14 @@ def measure(settings: TenantsSettings, *, limited: bool, apart: bool) -> dict[st
         options = ["--tokens", str(known), "--tenant-admissions", str(rate)]
         at = _apart if apart else here
         with loopback_fleet(folder / "fleet", number=0, loss=None, controller_options=options, at=at) as fleet:
-            fleet.admit(_JOB, _WORKERS)
+            fleet.admit(_WORKERS)
             agents = ((QUIET, _QUIET_HOST, QUIET), (BUSY, _BUSY_HOST, BUSY), (_SPINNER, _BUSY_HOST, BUSY))
             for name, host, tenant in agents:
                 token = {environment.TOKEN_FILE: str(files[tenant])}
                 fleet.agents.start(name, host, token)
             fleet.connect()
             fleet.agents.make({name: partial(Admitter, fleet.site.controller, host, name) for name, host, _ in agents})
-            fleet.measure(_JOB, _OP, settings.chunks, 0.0)  # warm-up
+            fleet.measure(_OP, settings.chunks, 0.0)  # warm-up
             runs: dict[str, list[Mapping[str, Any]]] = {ALONE: [], BESIDE: [], SPIN: []}
             for _ in range(settings.repeats):
                 for name, many in runs.items():
@@ -174,7 +173,7 @@ def _key(way: str) -> str:
 
 def _run(fleet: Fleet, settings: TenantsSettings, way: str) -> Mapping[str, Any]:
     seconds = settings.admissions * settings.pause_s
-    calls: dict[str, Any] = fleet.rounds(_JOB, _OP, settings.chunks, seconds)
+    calls: dict[str, Any] = fleet.rounds(_OP, settings.chunks, seconds)
     calls[QUIET] = partial(Admitter.admit, count=settings.admissions, pause_s=settings.pause_s)
     if way == BESIDE:
         calls[BUSY] = partial(Admitter.admit, count=settings.flood, callers=settings.callers, elsewhere=True)
@@ -187,9 +186,7 @@ def _figures(settings: TenantsSettings, runs: Sequence[Mapping[str, Any]]) -> di
     """``admission_ms``: of the quiet tenant; ``sums_mbyte_s``: of each of its workers; ``flood``: of the busy one."""
     quiet: list[AdmitDone] = [one[QUIET] for one in runs]
     busy: list[AdmitDone] = [one[BUSY] for one in runs if BUSY in one]
-    workers: list[RoundsDone] = [
-        done for one in runs for name, done in one.items() if isinstance(done, RoundsDone) and name.startswith(_JOB)
-    ]
+    workers = [done for one in runs for done in one.values() if isinstance(done, RoundsDone)]
     times = sorted(1000 * (end - begin) for one in quiet for begin, end in one.admitted)
     mbyte = settings.chunks * _OP.shape.uplink_words(DEFAULT_ACCUMULATOR_WORDS) * WORD_BYTES / 1e6
     rates = [one.rate * mbyte for one in workers]
