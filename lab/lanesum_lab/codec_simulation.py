@@ -79,15 +79,15 @@ def simulate(
     parts: Sequence[Part] = (),
     complete: bool = False,
     alone: bool = False,
-    adaptive: bool = False,
+    adaptive: bool | Sequence[bool] = False,
 ) -> Simulation:
     """Run one all-reduce of ``vectors`` (one per worker) in lock step.
 
     ``codec``: one for all workers, or one per worker where they keep state (error feedback).
     ``contributors``: indices of the workers that the quorum let in, all of them by default.
     ``complete``: the job has no quorum. ``alone``: only the first worker decodes, where that is all that is wanted; the
-    others are given up, and remember nothing of it. Raises CodecError if the workers' rounds do not fit together, and
-    whatever the codec raises.
+    others are given up, and remember nothing of it. ``adaptive``: see CodecContext; one for all workers, or one per
+    worker. Raises CodecError if the workers' rounds do not fit together, and whatever the codec raises.
     """
     workers = len(vectors)
     codecs = [codec] * workers if isinstance(codec, Codec) else list(codec)
@@ -105,7 +105,7 @@ def simulate(
                 keep_residual=keep_residual,
                 complete=complete,
                 parts=tuple(parts),
-                adaptive=adaptive,
+                adaptive=adaptive if isinstance(adaptive, bool) else adaptive[worker],
             ),
         )
         for worker, (one, vector) in enumerate(zip(codecs, vectors, strict=True))

@@ -25,8 +25,8 @@ class CodecTraits:
             adds error feedback on request only: its errors of many steps cancel without it.
         keeps_error_feedback: the codec carries its own compression error over to the next all-reduce. The DDP hook
             adds no error feedback.
-        follows_optimizer: the error of small values depends on ``CodecContext.adaptive``. The DDP hook adds error
-            feedback by default only where that is False.
+        follows_optimizer: the error of small values depends on ``CodecContext.adaptive``. If the codec is not
+            ``unbiased``, the DDP hook adds error feedback by default only where that is False.
         accepts_device_tensors: ``all_reduce`` accepts PyTorch tensors of a device, and returns tensors of that device.
             The codec launches its kernels in the stream of ``lanesum.gpu.staging``.
         adds_error_feedback: the codec adds ``CodecContext.error_feedback`` to a tensor of a device itself.

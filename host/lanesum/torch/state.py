@@ -95,9 +95,16 @@ class State(Closing):
         unbiased = traits.unbiased and not session.ticket.quorum
         biased = not (own or traits.nearly_exact or unbiased)
         enabled = biased if error_feedback is None else error_feedback
-        by_optimizer = error_feedback is None and traits.follows_optimizer
+        by_optimizer = error_feedback is None and traits.follows_optimizer and not traits.unbiased
         self.error_feedback = ErrorFeedbackState(scaler, self.codec, by_optimizer=by_optimizer) if enabled else None
         self._memory = CodecMemory(scaler, self.codec) if own else None
+        kept = self.error_feedback or self._memory
+        #: The fates of the gradients, and the kind of their optimizers; None where nothing depends on them.
+        self.steps: StepTracker | None = None
+        if kept is not None:
+            self.steps = kept.steps
+        elif traits.follows_optimizer:
+            self.steps = StepTracker()
         # Tensors hash by identity: a parameter is the same key after DDP has rebuilt its buckets.
         self._names: dict[torch.Tensor, str] = {} if model is None else parameter_names(model)
         self._parts([one for one in self._names if one.requires_grad])
@@ -175,12 +182,6 @@ class State(Closing):
     def __reduce__(self) -> tuple[Any, ...]:
         """Return a stand-in for copies and files of a model; see :class:`lanesum.torch.checkpoint.CopiedState`."""
         return checkpoint.CopiedState, ()
-
-    @property
-    def steps(self) -> StepTracker | None:
-        """The fates of the gradients; None where no error feedback depends on them."""
-        feedback = self.error_feedback or self._memory
-        return None if feedback is None else feedback.steps
 
     @property
     def error(self) -> Exception | None:
@@ -315,7 +316,8 @@ class State(Closing):
         for parameter in parameters:
             key = self._names.setdefault(parameter, f"{NUMBERED}{len(self._names)}")
             if self.steps is not None:
-                self.steps.watch(parameter, key)
+                kept = self.error_feedback is not None or self._memory is not None
+                self.steps.watch(parameter, key, in_backward=kept)
             parts.append(Part(key, start, start + parameter.numel()))
             start += parameter.numel()
         return parts

@@ -19,6 +19,10 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, 
 _TRACKERS: weakref.WeakSet[StepTracker] = weakref.WeakSet()
 
 
+def _ignore(_: object) -> None:
+    """Do nothing: default of the callbacks."""
+
+
 class StepTracker:
     """Tracks the gradient of each watched parameter from its all-reduce to its fate.
 
@@ -33,9 +37,9 @@ class StepTracker:
 
     def __init__(
         self,
-        taken: Callable[[str], object],
-        dropped: Callable[[str], object],
-        begins: Callable[[Optimizer], object],
+        taken: Callable[[str], object] = _ignore,
+        dropped: Callable[[str], object] = _ignore,
+        begins: Callable[[Optimizer], object] = _ignore,
     ) -> None:
         self._taken, self._dropped, self._begins = taken, dropped, begins
         self._optimizers: weakref.WeakSet[Optimizer] = weakref.WeakSet()

@@ -33,6 +33,8 @@ _CONTEXT = 64
 _BATCH = 8
 # Distance between the stretches of the test.
 _TEST_STEP = 401
+# Deviation of the noise of images, and the seed of that of the test.
+_NOISE, _TEST_SEED = 0.5, 99
 # The text: modules of the standard library.
 _TEXT = (argparse, ast, inspect, typing)
 
@@ -66,12 +68,30 @@ def digits_task(seed: int = 0) -> GradientTask:
     return GradientTask(DigitsNet(), batch, (data.test_images, data.test_labels), 0.05)
 
 
-def transformer_task(seed: int = 0) -> GradientTask:
+def noisy_digits_task(seed: int = 0) -> GradientTask:
+    """Return the digits under new noise in every batch, for smooth activations: equivalent runs have equal losses."""
+    clean, generator = digits_task(seed), torch.Generator().manual_seed(seed)
+    data, test_noise = load_digits(), torch.Generator().manual_seed(_TEST_SEED)
+
+    def noisy(images: torch.Tensor, noise: torch.Generator) -> torch.Tensor:
+        return images + _NOISE * torch.randn(images.shape, generator=noise)
+
+    def batch() -> tuple[torch.Tensor, torch.Tensor]:
+        chosen = torch.randint(len(data.train_labels), (32,), generator=generator)
+        return noisy(data.train_images[chosen], generator), data.train_labels[chosen]
+
+    smooth = {nn.ReLU: nn.GELU(), nn.MaxPool2d: nn.AvgPool2d(2)}
+    layers = [smooth.get(type(layer), layer) for layer in typing.cast(DigitsNet, clean.model).layers]
+    test = torch.cat([noisy(data.test_images, test_noise) for _ in range(8)]), data.test_labels.repeat(8)
+    return GradientTask(nn.Sequential(*layers), batch, test, clean.lr)
+
+
+def transformer_task(seed: int = 0, *, width: int = 64, layers: int = 2) -> GradientTask:
     """Return the transformer with batches of 8 stretches of bytes; the last tenth of the text is the test set."""
     source = "".join(inspect.getsource(module) for module in _TEXT).encode()
     text = torch.frombuffer(bytearray(source), dtype=torch.uint8).long()
     torch.manual_seed(seed)
-    return _continuing(text, CausalTransformer(context=_CONTEXT, width=64, layers=2), seed)
+    return _continuing(text, CausalTransformer(context=_CONTEXT, width=width, layers=layers), seed)
 
 
 def word_transformer_task(seed: int = 0) -> GradientTask:
@@ -118,9 +138,11 @@ def large_transformer_task(seed: int = 0) -> GradientTask:
 
 
 #: Tasks by the name of their model.
-TASKS = {
+TASKS: dict[str, Callable[[int], GradientTask]] = {
     "digits": digits_task,
+    "noisy-digits": noisy_digits_task,
     "transformer": transformer_task,
+    "small-transformer": functools.partial(transformer_task, width=48, layers=1),
     "large_transformer": large_transformer_task,
     "word_transformer": word_transformer_task,
     "words": words_task,

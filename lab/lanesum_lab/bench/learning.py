@@ -57,7 +57,7 @@ WIDTHS: dict[str, dict[str, Any]] = {
 #: Ending of the name of a task, for another optimizer than SGD.
 ADAMW = " AdamW"
 #: Tasks, and their learning rates for AdamW.
-TASKS = {"digits": 2e-3, "transformer": 2e-3, "words": 1e-2}
+TASKS = {"digits": 2e-3, "noisy-digits": 2e-3, "transformer": 2e-3, "small-transformer": 2e-3, "words": 1e-2}
 #: Further trainings, which ``--tasks`` selects: task, steps, seeds.
 FURTHER = tuple((f"{task}{optimizer}", 120, 5) for task in TASKS for optimizer in ("", ADAMW))
 _MOMENTUM = 0.9
@@ -82,8 +82,9 @@ class LearningSettings:
     )
     workers: int = registry.option(4, "Number of workers.", low=1)
     tasks: tuple[str, ...] = registry.option(
-        (), "digits, transformer (by default both), words, each also 'TASK AdamW'; with commas."
+        (), f"{', '.join(TASKS)}, each also 'TASK AdamW'; with commas. By default digits and transformer."
     )
+    hook: bool = registry.option(False, "Let the optimizer decide on error feedback and widths, as the DDP hook does.")
     steps: int | None = registry.option(None, "Steps of every training.", low=1)
     seeds: int | None = registry.option(None, "Trainings of each case; figures are means.", low=1)
     density: float = registry.option(0.01, "Fraction of values that is selected.")
@@ -152,12 +153,14 @@ def train(task_name: str, name: str, steps: int, settings: LearningSettings, see
     codec, options = built_as(name, steps, settings)
     inner: list[Codec] = [codecs.get(codec, workers=settings.workers, **options) for _ in range(settings.workers)]
     own = inner[0].traits.keeps_error_feedback
-    exact = own or inner[0].traits.nearly_exact
-    job: Sequence[Codec] = inner if exact else [codecs.ErrorFeedback(one) for one in inner]
+    traits, adaptive = inner[0].traits, task_name.endswith(ADAMW)
+    plain = own or traits.nearly_exact
+    plain |= settings.hook and (traits.unbiased or (traits.follows_optimizer and adaptive))
+    job: Sequence[Codec] = inner if plain else [codecs.ErrorFeedback(one) for one in inner]
     # DGC applies the momentum itself.
     momentum, lr = 0.0 if own else _MOMENTUM, task.lr
     optimizer: torch.optim.Optimizer
-    if task_name.endswith(ADAMW):
+    if adaptive:
         lr = TASKS[task_name.removesuffix(ADAMW)]
         optimizer = torch.optim.AdamW(task.model.parameters(), lr=lr)
     else:
@@ -166,7 +169,10 @@ def train(task_name: str, name: str, steps: int, settings: LearningSettings, see
     up = down = 0
     for step in range(steps):
         vectors = [gradients.gradient(task) for _ in range(settings.workers)]
-        went = simulate(job, vectors, seed=seed, round=step, tensor="model", parts=parts, complete=True)
+        went = simulate(
+            job, vectors, seed=seed, round=step, tensor="model", parts=parts, complete=True,
+            adaptive=settings.hook and adaptive,
+        )  # fmt: skip
         up += went.uplink_words
         down += sum(words.size for words in went.aggregates)
         for (_, parameter), part in zip(named, parts, strict=True):

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +67,8 @@ class THC:
     ``bits``: 3, 4, 5 or 8 bits of a code on the uplink. ``lanes``: 8 or 16 bits of a lane on the downlink; None for the
     narrowest that fits the sum. ``block``: coordinates with one norm and one rotation, a power of two from 32 to 65536.
     ``lookup``: aggregation points may look codes up in a table (TABLE8), if that reduces the error. Without it they add
-    the codes themselves (EXPAND8), which more switches support.
+    the codes themselves (EXPAND8), which more switches support. ``for_adaptive``: codec of the same ``block`` in place
+    of this one where a worker has an adaptive optimizer; a last word of the first round tells all workers.
 
     Raises ConfigurationError for invalid combinations. The codec is stateless. Wrap it in
     :class:`lanesum.codecs.error_feedback.ErrorFeedback` to carry clamping and rounding errors over.
@@ -78,7 +80,14 @@ class THC:
     name = "thc"
 
     def __init__(
-        self, *, workers: int, bits: int = 4, lanes: int | None = None, block: int = 4096, lookup: bool = True
+        self,
+        *,
+        workers: int,
+        bits: int = 4,
+        lanes: int | None = None,
+        block: int = 4096,
+        lookup: bool = True,
+        for_adaptive: THC | None = None,
     ) -> None:
         if not 1 <= workers <= MAX_WORKERS:
             raise ConfigurationError(
@@ -90,6 +99,7 @@ class THC:
             )
         self.workers = workers
         self.block = block
+        self.for_adaptive = for_adaptive
         width = _lane_bits(bits, lanes, workers)
         op = OPS[bits, width]
         grid = best_grid(bits, workers, LANE_MAX[width], lookup and op is LaneOp.TABLE8)
@@ -102,6 +112,7 @@ class THC:
             accepts_device_tensors=True,
             adds_error_feedback=True,
             scatters=True,
+            follows_optimizer=self.for_adaptive is not None,
             max_nmse=1.1 * grid.error(),
         )
         #: Arithmetic of the codec on runs of blocks.
@@ -119,15 +130,22 @@ class THC:
         return (
             f"{self.name} workers={self.workers} op={self.op.name} levels={levels} "
             f"limit={self.grid.limit!r} block={self.block} bits={self.bits} philox={ROUNDS}"
-        )
+        ) + ("" if self.for_adaptive is None else f" for_adaptive={crc32(self.for_adaptive.describe().encode())}")
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """Return one MAX word per block, and the words of the codes; no round for an empty vector."""
+        """Return one MAX word per block, and the words of the codes; no round for an empty vector.
+
+        The codes are of this codec, not of ``for_adaptive``.
+        """
         if size == 0:
             return ()
         blocks = -(-size // self.block)
         words = Run(0, blocks, size, self.block).words(self.coder.code_bits).stop
-        return RoundShape(LaneOp.MAX, blocks), RoundShape(self.op, words)
+        return RoundShape(LaneOp.MAX, blocks + (self.for_adaptive is not None)), RoundShape(self.op, words)
+
+    def _suited(self, adaptive: bool) -> THC:
+        """Return this codec, or ``for_adaptive`` for gradients of an adaptive optimizer."""
+        return self.for_adaptive if adaptive and self.for_adaptive is not None else self
 
     def all_reduce(self, x: Any, context: CodecContext) -> Steps:
         """See :meth:`lanesum.codecs.base.Codec.all_reduce`; two rounds, ``norm`` and ``codes``.
@@ -140,16 +158,21 @@ class THC:
             if shards is None:
                 return (yield from as_all_reduce(self, x, context))
             return (yield from self._reduce_scatter(x, shards, context))
-        backend = self._backend(x, context)
+        expected = self._suited(context.adaptive)
+        backend = expected._backend(x, context)
         if backend is None:
             return (yield from self._on_host(x, context))
         if backend.size == 0:
             return backend.result(True)
         norms = backend.norms()
-        norm_shape = RoundShape(LaneOp.MAX, norms.size)
-        reply = yield Round(LaneOp.MAX, norms.view(np.uint32), label="norm")
-        backend.prepare(norms, checked_peaks(reply, norm_shape))
-        round_, finish = self.code_round(backend, context)
+        flag = [] if self.for_adaptive is None else [context.adaptive]
+        words = np.append(norms, np.array(flag, np.float32)).view(np.uint32)
+        peaks = checked_peaks((yield Round(LaneOp.MAX, words, label="norm")), RoundShape(LaneOp.MAX, words.size))
+        codec = self._suited(bool(peaks[norms.size :].any()))
+        if codec is not expected:  # another worker has an adaptive optimizer
+            backend = cast(Backend, codec._backend(x, context))
+        backend.prepare(norms, peaks[: norms.size])
+        round_, finish = codec.code_round(backend, context)
         return finish((yield round_))
 
     def _reduce_scatter(self, x: Vector, shards: Shards, context: CodecContext) -> Steps:

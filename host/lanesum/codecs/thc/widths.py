@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -39,6 +39,7 @@ _BLOCKS = (256, 512, 1024, 2048, 4096)
 # Widths pay for their shorter blocks and copies if they reduce the expected error, or the bytes, to this share.
 _LESS_ERROR, _FEWER_BYTES = 0.75, 0.9
 _PER_WORD = range(16, 2, -1)  # coordinates of a word of digits; with fewer, lanes of 16 bits are as good
+_ADAPTIVE = 0.25  # share of an error for adaptive optimizers, by the losses of trainings
 _UNITS = 1024  # of a budget, in a word of a block, so that all workers compute the same one
 
 
@@ -53,7 +54,8 @@ class WidthTHC(THC):
     the first round exchanges; gradients that have something in common have a smaller error.
     ``exponent``: 1 or 2, of the norm in the weight of a block. 2 has the least error for its bytes. 1 leaves more bits
     to small gradients, which adaptive optimizers scale up; with an ``error`` it also bounds the relative error of
-    blocks. None: 1 for a ``budget`` alone. For an ``error`` 1 where a worker has an adaptive optimizer, else 2.
+    blocks. None: 1 for a ``budget`` alone. For an ``error`` 2; where a worker has an adaptive optimizer 1, and a
+    quarter of the ``error``, as far as there is a width for it.
     ``lookup``: as for :class:`THC`.
 
     Where the norms have too little structure, all blocks have 4,096 coordinates and the best width within the budget,
@@ -71,9 +73,9 @@ class WidthTHC(THC):
         block: int = 512,
         lookup: bool = True,
     ) -> None:
-        if exponent is None and error is None:
-            exponent = 1
-        if exponent not in (None, 1, 2):
+        follows = exponent is None and error is not None
+        exponent = (2 if follows else 1) if exponent is None else exponent
+        if exponent not in (1, 2):
             raise ConfigurationError(f"Invalid exponent={exponent} for codec thc: expected 1 or 2.")
         if block not in _BLOCKS:
             raise ConfigurationError(
@@ -118,12 +120,19 @@ class WidthTHC(THC):
         if self._flat is not None:
             flat = found[self._flat.number][1](workers=workers, block=_FLAT_BLOCK)
             self._set(flat.op, flat.grid, flat.coder.per_word)
+        # Words of the first round for the norm of each worker, for an error; and for the optimizer.
+        self._own_norms = 0 if error is None else workers + follows
+        if follows and error is not None:
+            less = max(error * _ADAPTIVE, least_error)
+            own = WidthTHC(workers=workers, budget=budget, error=less, exponent=1, block=block, lookup=lookup)
+            own._own_norms = self._own_norms
+            self.for_adaptive = own
         # The number of rounds is known after the norms. Normal vectors have the flat plan.
         # A block that is not sent is biased.
         self.traits = replace(
             self.traits,
             unbiased=False,
-            follows_optimizer=exponent is None,
+            follows_optimizer=follows,
             scatters=False,
             max_nmse=self.traits.max_nmse if self._flat else 1.0,
             depends_on_past_sums=True,
@@ -145,22 +154,18 @@ class WidthTHC(THC):
         if size == 0:
             return ()
         norms, codes = super().shapes(size)
-        return RoundShape(LaneOp.MAX, norms.words - (-size // self.fine) + self._own_norms), codes
-
-    @property
-    def _own_norms(self) -> int:
-        """Number of words of the first round for the norm of each worker, for an ``error``; and for the optimizer."""
-        return 0 if self.error is None else self.workers + (self.exponent is None)
+        # Both counts have the word of the optimizer.
+        words = norms.words - (-size // self.fine) + self._own_norms - (self.for_adaptive is not None)
+        return RoundShape(LaneOp.MAX, words), codes
 
     def widths(
-        self, norms: Vector, coarse: Vector, full: int, energy: float | None = None, *, adaptive: bool = False
+        self, norms: Vector, coarse: Vector, full: int, energy: float | None = None
     ) -> tuple[NDArray[np.intp] | None, float]:
         """Return the number of the width of each block, from the largest norms of all workers; None for the flat plan.
 
         Number 0 is a block that is not sent. ``coarse``: the norms of blocks of 4,096. ``full``: number of whole
         blocks; the budget is theirs. ``energy``: mean squared norm of the workers; by default that of the ``norms``.
-        The second value is the expected squared error, in the unit of the energy. ``adaptive``: a worker has an
-        adaptive optimizer.
+        The second value is the expected squared error, in the unit of the energy.
         """
         ladder, flat = self._ladder, self._flat
         equal = 0.0 if flat is None else Ladder((flat,)).expected(coarse, np.zeros(coarse.size, np.intp))
@@ -172,8 +177,7 @@ class WidthTHC(THC):
         wide = norms.astype(np.float64)
         total = float(np.add.accumulate(wide * wide)[-1])
         wanted = (self.error or 0) * (total if energy is None else energy)
-        exponent = self.exponent or (1 if adaptive else 2)
-        plan = ladder.plan(norms, exponent, budget, wanted / total if total else 0)
+        plan = ladder.plan(norms, self.exponent, budget, wanted / total if total else 0)
         expected = ladder.expected(norms, plan)
         if flat is not None:
             if self.error is not None and equal <= wanted:
@@ -188,12 +192,13 @@ class WidthTHC(THC):
         """See :meth:`lanesum.codecs.base.Codec.all_reduce`.
 
         A round ``norm`` with the norms of all blocks and of blocks of 4,096, then a round for each width, in a group.
-        For an ``error`` it has the norm of each worker, too, in a word of its own. Without an ``exponent`` a last word
-        is 1 if a worker has an adaptive optimizer.
+        For an ``error`` it has the norm of each worker, too, in a word of its own. With ``for_adaptive`` a last word is
+        1 if a worker has an adaptive optimizer.
         """
         on_device = is_tensor(x)
         x = x if on_device else checked_vector(x, context, self.workers)
-        backend = self._backend(x, context)
+        guess = self._suited(context.adaptive)
+        backend = guess._backend(x, context)
         if backend is None:
             return (yield from self._on_host(x, context))
         if backend.size == 0:
@@ -209,8 +214,8 @@ class WidthTHC(THC):
         peaks, coarse_peaks, all_norms = np.split(peaks, (norms.size, norms.size + coarse.size))
         squares = all_norms[: context.workers].astype(np.float64) ** 2
         energy = float(np.add.accumulate(squares)[-1]) / context.workers if squares.size else None
-        adaptive = bool(all_norms[context.workers :].any())
-        widths, expected = self.widths(peaks, coarse_peaks, size // self.fine, energy, adaptive=adaptive)
+        suited = cast(WidthTHC, self._suited(bool(all_norms[context.workers :].any())))
+        widths, expected = suited.widths(peaks, coarse_peaks, size // self.fine, energy)
 
         def told(result: Result) -> Result:
             """Return the result with its errors."""
@@ -220,8 +225,10 @@ class WidthTHC(THC):
             return replace(result, max_error=expected / energy if energy else 0.0, estimated_error=estimated)
 
         if widths is None:
+            if suited is not guess:
+                backend = cast(Backend, suited._backend(x, context))
             backend.prepare(coarse, coarse_peaks)
-            round_, finish = self.code_round(backend, context)
+            round_, finish = suited.code_round(backend, context)
             return told(finish((yield round_)))
         vector, stream = x, cast(Any, nullcontext)
         if on_device:
@@ -242,7 +249,7 @@ class WidthTHC(THC):
                     put(picked(vector, blocks, self.fine), blocks, self.fine, residual)
 
         left_out = Deferred(leave_out)
-        for number, codec in enumerate(self._codecs, 1):
+        for number, codec in enumerate(suited._codecs, 1):
             blocks = np.flatnonzero(widths == number)
             if blocks.size:
                 # Blocks of different widths have different dithers.
@@ -285,7 +292,7 @@ def _estimate(values: Vector, squared_error: float, context: CodecContext) -> fl
 def thc(
     *,
     workers: int,
-    bits: int = 4,
+    bits: int | None = None,
     lanes: int | None = None,
     budget: float | None = None,
     error: float | None = None,
@@ -295,21 +302,39 @@ def thc(
 ) -> THC:
     """Build the codec ``thc``: a :class:`WidthTHC` with a ``budget`` or an ``error``, else a flat :class:`THC`.
 
-    ``block`` is 512 with widths, else 4,096. In trainings of a transformer ``budget=2`` with SGD, and ``budget=3`` with
-    AdamW, were the smallest widths that kept the final loss within 0.5 % of that of exact sums; with AdamW none did for
-    a small classifier. Raises ConfigurationError for parameters that exclude each other.
+    ``bits`` is 4; for gradients of adaptive optimizers the sum of the codes uses the whole lane, and the uplink has as
+    many bits as that takes, at most 8. ``block`` is 512 with widths, else 4,096. Raises ConfigurationError for
+    parameters that exclude each other.
     """
     block = (_FLAT_BLOCK if budget is None and error is None else 512) if block is None else block
     if budget is None and error is None:
         if exponent is not None:
             raise ConfigurationError("exponent is of widths: codec thc has no budget and no error.", "Set one of them.")
-        return THC(workers=workers, bits=bits, lanes=lanes, block=block, lookup=lookup)
-    if bits != 4 or lanes is not None:
+        own = 4 if bits is None else bits
+        build = partial(THC, workers=workers, bits=own, lanes=lanes, block=block, lookup=lookup)
+        return build(for_adaptive=_whole_lanes(build()) if bits is None else None)
+    if bits not in (None, 4) or lanes is not None:
         raise ConfigurationError(
-            f"bits={bits} and lanes={lanes} are of flat codec thc, and budget={budget} and error={error} of widths.",
+            f"bits={bits or 4} and lanes={lanes} are of flat codec thc, and budget={budget} and error={error} of "
+            "widths.",
             "Set either of them.",
         )
     return WidthTHC(workers=workers, budget=budget, error=error, exponent=exponent, block=block, lookup=lookup)
+
+
+def _whole_lanes(flat: THC) -> THC | None:
+    """Return the codec of least error with the blocks and the downlink bits of ``flat``; None if it is ``flat``."""
+    shared = {"workers": flat.workers, "block": flat.block}
+    makers: list[Callable[..., THC]] = [
+        *(partial(THC, bits=bits, lanes=lanes, lookup=False) for bits, lanes in OPS if lanes == flat.lanes),
+        *([partial(DigitTHC, per_word=4)] if flat.lanes == 8 else []),
+    ]
+    found = []
+    for make in makers:
+        with suppress(ConfigurationError):  # the lanes do not fit so many workers
+            found.append(make(**shared))
+    best = min(found, key=lambda one: (one.grid.error(), one.bits))
+    return best if best.grid.error() < flat.grid.error() else None
 
 
 register("thc", thc, optional_lookup=True)

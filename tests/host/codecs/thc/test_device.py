@@ -68,6 +68,16 @@ def test_every_grid_beside_workers_without_device_equals_host(workers: int) -> N
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("codec", ["thc block=64", "thc error=0.05"])
+@pytest.mark.parametrize("adaptive", [(True, True), (True, False), (False, True)])
+def test_gradients_of_adaptive_optimizers_equal_host(codec: str, adaptive: tuple[bool, bool]) -> None:
+    """Also on a device that expected another optimizer."""
+    own, vectors = codecs.get(codec, workers=2), [sample(300, worker) for worker in range(2)]
+    options: dict[str, Any] = {"keep_residual": True, "adaptive": adaptive}
+    check_alike(simulate(own, on_device(vectors), **options), simulate(own, vectors, **options))
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("block", [8192, 1 << 14])
 def test_large_blocks_equal_host(block: int) -> None:
     codec = THC(workers=2, block=block)
