@@ -64,11 +64,15 @@ FUZZ_SEED ?= 1
 # Seconds of each flood.
 FLOOD_SECONDS ?= 60
 
-# Folder of p4c's samples for `make p4c-samples`: testdata/p4_16_samples.
+# Folder of p4c's samples for `make p4c-samples` and `make bmv2-compare`: testdata/p4_16_samples.
 P4C_SAMPLES ?=
 
+# Random programs of `make bmv2-compare`, and the first seed.
+RANDOM_PROGRAMS ?= 0
+COMPARE_SEED ?= 0
+
 .PHONY: help run test test-all test-rest lint format setup docs p4 tofino tofino-try tofino-model generate soak flips bench native-sanitize audit \
-	install-service fuzz hold p4c-samples fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
+	install-service fuzz hold p4c-samples bmv2-compare fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 17
@@ -148,6 +152,9 @@ fuzz-programs: $(READY_TO_TEST) ## fuzz the loaders of switch programs (FUZZ_SEC
 
 p4c-samples: $(READY_TO_TEST) ## run p4c's samples with packet tests on the embedded switch (needs p4c-bm2-ss on PATH; P4C_SAMPLES=)
 	$(BIN)/python -m tests.p4c_samples $(or $(P4C_SAMPLES),$(error P4C_SAMPLES= names p4c's testdata/p4_16_samples))
+
+bmv2-compare: $(READY_TO_TEST) ## compare the embedded switch with BMv2 by random packets (needs p4c-bm2-ss and BMv2 on PATH; P4C_SAMPLES= RANDOM_PROGRAMS= COMPARE_SEED=)
+	$(BIN)/python -m tests.p4c_samples.compare $(P4C_SAMPLES) --random $(RANDOM_PROGRAMS) --seed $(COMPARE_SEED)
 
 fuzz-files: $(READY_TO_TEST) ## fuzz the readers of all other files: tickets, topologies, state, P4Info ... (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.fuzz.files --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
