@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 
 from lanesum_switch.bmv2 import ir
@@ -35,11 +36,14 @@ def check_program(index: P4InfoIndex, programs: Sequence[ir.Program]) -> dict[st
     Raises StatusError: INVALID_ARGUMENT naming the first object of the P4Info that is missing or different in the
     program.
     """
-    actions = {action.name: action for program in programs for action in program.actions.values()}
-    for action in index.actions.values():
+    actions: defaultdict[str, list[ir.Action]] = defaultdict(list)
+    for program in programs:
+        for action in program.actions.values():
+            actions[action.name].append(action)
+    for wanted_action in index.actions.values():
         # Actions that no table uses are in the P4Info, but may be missing in the program.
-        if action.name in actions:
-            _check_action(action, actions[action.name])
+        if wanted_action.name in actions:
+            _check_action(wanted_action, actions[wanted_action.name])
     tables = {table.name: table for program in programs for table in program.tables}
     for info in index.tables.values():
         if info.name not in tables:
@@ -69,13 +73,16 @@ def _check_names(what: str, wanted: Iterable[str], found: Container[str]) -> Non
             raise _mismatch(f"The program has no {what} {name}, which the P4Info describes")
 
 
-def _check_action(action: ActionInfo, found: ir.Action) -> None:
-    widths = [bits for _, bits in found.params]
+def _check_action(action: ActionInfo, copies: Sequence[ir.Action]) -> None:
+    """Raise StatusError unless an action of this name has the parameters: one that a program also calls has copies."""
     wanted = [p.bits for p in action.params]
-    same = len(widths) == len(wanted) and all(
-        p.translated or p.bits == bits for p, bits in zip(action.params, widths, strict=True)
-    )
-    if not same:
+    for found in copies:
+        widths = [bits for _, bits in found.params]
+        if len(widths) == len(wanted) and all(
+            p.translated or p.bits == bits for p, bits in zip(action.params, widths, strict=True)
+        ):
+            break
+    else:
         raise _mismatch(
             f"The parameters of action {action.name} have widths {wanted} in the P4Info and {widths} in the program"
         )
