@@ -35,6 +35,7 @@ _IDENTITY = re.compile(r"spiffe://lanesum/(operator|tenant|worker)/([A-Za-z0-9._
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,512}")
 _PROBE_S = 2.0
 _RETRY_S = 0.05
+_CODES_OF_TIME = (9, 10)  # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED of OpenSSL
 _NEXT_STEP = f"Check the folder that {environment.TLS} names, and the hosts of the service's certificate."
 
 
@@ -144,7 +145,13 @@ def problem(address: str) -> str:
                 "callers; its log says why. Issue a new one (lanesum certs issue)."
             )
     except ssl.SSLCertVerificationError as error:
-        return f"its certificate is not valid here: {error.verify_message.rstrip('.')}. {_NEXT_STEP}"
+        step = _NEXT_STEP
+        if error.verify_code in _CODES_OF_TIME:
+            now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+            step = (
+                f"The clock of this host says {now}: correct it, or issue the certificate again (lanesum certs issue)."
+            )
+        return f"its certificate is not valid here: {error.verify_message.rstrip('.')}. {step}"
     except ssl.SSLError as error:
         if folder is None:
             return ""
