@@ -29,6 +29,7 @@ from lanesum_lab.targets import SwitchProcess
 from lanesum_lab.targets.bmv2 import command
 from lanesum_lab.veth import end, inside, raw_sockets, switch_interface, veth_namespace
 from lanesum_switch import EmbeddedSwitch, P4RuntimeServer
+from lanesum_switch.ports.raw_sockets import AUXDATA, PACKET_AUXDATA, SOL_PACKET, with_tag
 from tests.p4c_samples.compiled import CompiledProgram
 from tests.p4c_samples.random_packets import MIN_FRAME_BYTES, PacketGenerator
 from tests.softswitch.p4runtime.client import OK, Client
@@ -111,6 +112,7 @@ class Bmv2:
         self._ports = {sock.fileno(): port for port, sock in sockets.items()}
         self._poll = select.poll()
         for sock in sockets.values():
+            sock.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
             self._poll.register(sock, select.POLLIN)
 
     def exchange(self, port: int, frame: bytes, expected: int) -> list[PortFrame]:
@@ -127,8 +129,12 @@ class Bmv2:
         return self._process.poll() is not None
 
     def _receive(self, timeout_s: float) -> list[PortFrame]:
-        ready = self._poll.poll(max(0.0, timeout_s) * 1000)
-        return [(self._ports[fd], self._sockets[self._ports[fd]].recv(_FRAME_BYTES)) for fd, _ in ready]
+        found = []
+        for fd, _ in self._poll.poll(max(0.0, timeout_s) * 1000):
+            sock = self._sockets[self._ports[fd]]
+            frame, ancillary, _, _ = sock.recvmsg(_FRAME_BYTES, socket.CMSG_SPACE(AUXDATA.size))
+            found.append((self._ports[fd], with_tag(frame, ancillary[0][2])))  # the kernel takes VLAN tags out
+        return found
 
 
 Pair = tuple[ComparedSwitch, ComparedSwitch]

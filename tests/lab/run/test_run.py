@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from lanesum_fabric.topology.files import available
 from tests.lab.run.trainings import command, interfaces, needs_bmv2, needs_mininet, path_without_bmv2, start, train
 
 
@@ -62,13 +63,20 @@ def test_four_workers_reach_the_uncompressed_accuracy(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@needs_mininet
-@needs_bmv2
-@pytest.mark.parametrize("topology", ["star4", "tree2x2", "twojobs"])
-def test_mininet_with_bmv2(topology: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("topology", sorted(available()))
+@pytest.mark.parametrize(
+    ("runner", "switch", "target"),
+    [
+        ("loopback", "embedded", "embedded switch on loopback"),
+        pytest.param("mininet", "embedded", "embedded switch on mininet", marks=needs_mininet),
+        pytest.param("mininet", "bmv2", "simple_switch_grpc (BMv2) on mininet", marks=[needs_mininet, needs_bmv2]),
+    ],
+)
+def test_every_shipped_topology_trains(topology: str, runner: str, switch: str, target: str, tmp_path: Path) -> None:
     """Switches of ``twojobs`` have names without a digit."""
-    report = train(tmp_path, "--topology", topology, "--runner", "mininet")
-    assert report["target"] == "simple_switch_grpc (BMv2) on mininet"
+    report = train(tmp_path, "--topology", topology, "--runner", runner, "--switch", switch)
+    assert report["target"] == target
+    assert report["detail"]["switch_packets"]["contribute_and_complete"] > 0
 
 
 @pytest.mark.long
