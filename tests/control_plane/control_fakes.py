@@ -17,6 +17,7 @@ from lanesum_control.planner.network import Network
 from lanesum_control.servers.remote_server import ServerUnreachableError
 from lanesum_fabric.errors import SwitchWriteError
 from lanesum_fabric.program.capabilities import EVERYTHING
+from lanesum_fabric.program.p4info import EntryRead
 from lanesum_fabric.program.switch_job import HostPort, Role, SwitchJob
 from lanesum_fabric.topology import load
 
@@ -36,6 +37,7 @@ class FakeSwitch:
         self.capabilities = EVERYTHING
         self.description = ("here", "a fake")
         self.unread: list[str] = []
+        self.counted: dict[str, list[EntryRead]] = {}
         self.altered: frozenset[int] = frozenset()
 
     def check_ports(self, used: Collection[int]) -> None:
@@ -111,6 +113,10 @@ class FakeSwitch:
     def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
         self.check()
         return self.jobs == {job.job: job for job in jobs}
+
+    def entries(self, table: str) -> list[EntryRead]:
+        self.check()
+        return self.counted.get(table, [])
 
     def news(self) -> list[str]:
         found, self.unread = self.unread, []

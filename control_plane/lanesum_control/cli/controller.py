@@ -25,7 +25,7 @@ InsecureDatabase = Annotated[
     bool, typer.Option("--insecure", help="Accept a database at another host that does not authenticate itself.")
 ]
 
-Switch = Annotated[str, typer.Argument(help="Name of the switch.")]
+Switch = Annotated[str, typer.Argument(help="Name of the switch, or of a link to a spine: s1-spine1.")]
 OneJob = Annotated[str | None, typer.Option(help="Only for this job; without it for all jobs.")]
 
 
@@ -103,7 +103,8 @@ def switches(
         typer.echo(json.dumps({"switches": found, "drains": drains}, indent=2))
         return
     table = Table("switch", "slots", "state")
-    for name, one in found.items():
+    links = {drain["switch"]: {"used": 0, "all": 0, "lost": None} for drain in drains if drain["switch"] not in found}
+    for name, one in {**found, **links}.items():
         states = [f"lost: {one['lost']}"] if one["lost"] is not None else []
         states += [
             f"drained{_for_job(drain['job'])} since {drain['since']}: {drain['why']}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Switches that sum for no job, or not for one, by the decision of an operator or after failed checks."""
+"""Switches that sum for no job, or not for one, and links that paths avoid, by an operator or after failed checks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from lanesum_control.controller.queries import Queries
 from lanesum_control.controller.reconciler import Drains
 from lanesum_control.errors import AdmissionError, UnknownSwitchError
 from lanesum_control.jobs.left_out import Drain
+from lanesum_control.jobs.records import Job
 
 _MAX_REASON = 200  # characters of the reason of a drain
 
@@ -23,6 +24,7 @@ class Draining(Queries):
         """Let a switch sum for no job, or not for the job ``name``, until ``undrain``. Running sessions continue.
 
         The state keeps the decision with its reason ``why``; a second one replaces the reason. The switch still routes.
+        ``switch``: or a link between a rack and a spine by its name, which paths of all jobs avoid then.
 
         Returns the switches that sum now, for each job that the switch had a part in; none where the server does.
         Raises UnknownSwitchError, UnknownJobError, AdmissionError without a reason.
@@ -31,9 +33,9 @@ class Draining(Queries):
         if not why.strip() or len(why) > _MAX_REASON:
             raise AdmissionError(f"A drain needs a reason of 1 to {_MAX_REASON} characters.")
         with reconciler.changing.held_for(switch):
-            self._check_switch(switch)
+            self._check(switch, name)
             number = None if name is None else self._job(name).number
-            jobs = [job for job in reconciler.jobs.values() if job.number in reconciler.plan.tables[switch]]
+            jobs = self._jobs_at(switch)
             drain = Drain(switch, number, one_line(why), self.events.now())
             drains = {**reconciler.drains, (switch, number): drain}
             self._change_drains(drains, f"drained: {drain.why}", drain, caller)
@@ -50,7 +52,7 @@ class Draining(Queries):
         """
         reconciler = self.reconciler
         with reconciler.changing.held_for(switch):
-            self._check_switch(switch)
+            self._check(switch, name)
             number = None if name is None else self._job(name).number
             drain = reconciler.drains.get((switch, number))
             if drain is None:
@@ -63,11 +65,27 @@ class Draining(Queries):
                 )
             left = {key: one for key, one in reconciler.drains.items() if one != drain}
             self._change_drains(left, "returned to its jobs", drain, caller)
-            tables = reconciler.plan.tables[switch]
-            return [job.request.name for job in reconciler.jobs.values() if job.number in tables]
+            return [job.request.name for job in self._jobs_at(switch)]
 
-    def _check_switch(self, switch: str) -> None:
-        if switch not in self.reconciler.switches:
+    def _jobs_at(self, name: str) -> list[Job]:
+        """Return the jobs with a part at a switch, or at both ends of a link."""
+        rack, _, spine, _ = self.network.spine_links.get(name, (name, 0, name, 0))
+        tables = self.reconciler.plan.tables
+        jobs = self.reconciler.jobs.values()
+        return [job for job in jobs if job.number in tables[rack] and job.number in tables[spine]]
+
+    def avoid_cut_links(self) -> None:
+        """Drain the links to spines that pass no packets, until an operator returns them."""
+        if self.workers.jobs_alive():
+            for name, why in self.reconciler.cut_links().items():
+                self.drain(name, f"it is cut: {why}")
+
+    def _check(self, switch: str, job: str | None) -> None:
+        """Raises UnknownSwitchError; AdmissionError for a link and one job."""
+        if switch in self.network.spine_links:
+            if job is not None:
+                raise AdmissionError(f"Link {switch} cannot be drained for one job.", "Paths are those of all jobs.")
+        elif switch not in self.reconciler.switches:
             known = ", ".join(self.reconciler.switches) or "none"
             raise UnknownSwitchError(f"No switch {switch!r} is controlled; there is {known}.")
 

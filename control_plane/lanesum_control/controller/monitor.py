@@ -28,6 +28,8 @@ _PROGRAM_AUDIT_S, _IN_USE, _IDLE = 1.0, 16, 4
 # Longest time between two audits of the entries of all switches together.
 _ENTRIES_AUDIT_S = 4.0
 _SERVER_INTERVAL_S = 30.0
+# Shortest time between two looks at the packet counters of links to spines, and more for each switch.
+_LINKS_S, _LINKS_OF_SWITCH_S = 2.0, 0.05
 _STORE_S = 1.0  # until the next check after one that could not store a change
 _MAX_THREADS = 16
 logger = logging.getLogger(__name__)
@@ -55,6 +57,9 @@ class Monitor(Serving):
             watch = functools.partial(reconciler.watch_server, name)
             self._parts.append(_Part(functools.partial(reconciler.check_server, name), watch, _SERVER_INTERVAL_S, pool))
 
+        if reconciler.watches_links:
+            links_s = max(_LINKS_S, count * _LINKS_OF_SWITCH_S)
+            self._parts.append(_Part(controller.avoid_cut_links, lambda _changed: None, links_s, pool))
         self._programs = _ProgramAudit(controller, reconciler, switches, interval_s)
 
     def start(self) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeAlias
 
 from lanesum.server import ServerJob
 from lanesum.transport.ticket import JobTicket
+from lanesum_control.controller.cut_links import CutLinks
 from lanesum_control.controller.examination import examine, packet_counters
 from lanesum_control.controller.fair_lock import FairLock
 from lanesum_control.errors import NotPrimaryError, QuotaError
@@ -83,6 +84,8 @@ class Reconciler:
         restart: Restart,
     ) -> None:
         self._network = network
+        self._avoidable = (*network.spines, *network.spine_links)
+        self._cut_links = CutLinks(network.spine_links)
         self._store = store
         self._words = accumulator_words
         self._events = events
@@ -108,6 +111,11 @@ class Reconciler:
     def switches(self) -> tuple[str, ...]:
         """Names of the controlled switches."""
         return tuple(self._switches)
+
+    @property
+    def watches_links(self) -> bool:
+        """True if there are links to spines, see ``cut_links``."""
+        return bool(self._network.spine_links)
 
     @property
     def servers(self) -> tuple[str, ...]:
@@ -191,20 +199,24 @@ class Reconciler:
         known = {name: handle for name, handle in self._switches.items() if name in network.switches}
         capacity = {name: handle.switch.slots for name, handle in known.items()}
         reasons = self._unavailable(jobs, held, network.switches)
-        network = network.avoiding({spine: rank for spine, rank in self._ranks().items() if spine in network.spines})
+        known_parts = {*network.spines, *network.spine_links}
+        network = network.avoiding({name: rank for name, rank in self._ranks().items() if name in known_parts})
         return plan(network, capacity, jobs.values(), held, reasons, self.capabilities, self.quotas, strict)
 
     def _ranks(self) -> dict[str, int]:
-        """Return the spines that paths avoid, see ``Spines.between``: before the start as the controller before did."""
+        """Return the spines and links that paths avoid, see ``Spines.between``.
+
+        Before the start these are what the controller before has avoided.
+        """
         ranks = {}
-        for spine in self._network.spines:
+        for name in self._avoidable:
             if not self._is_started:
-                ranks[spine] = self._store.meta(_avoided(spine)) or 0
-            elif spine in self._switches and self._switches[spine].down is not None:
-                ranks[spine] = LOST
-            elif (spine, None) in self.drains:
-                ranks[spine] = DRAINED
-        return {spine: rank for spine, rank in ranks.items() if rank}
+                ranks[name] = self._store.meta(_avoided(name)) or 0
+            elif name in self._switches and self._switches[name].down is not None:
+                ranks[name] = LOST
+            elif (name, None) in self.drains:
+                ranks[name] = DRAINED
+        return {name: rank for name, rank in ranks.items() if rank}
 
     def _unavailable(
         self, jobs: Mapping[str, Job], held: Ranges, switches: Iterable[str]
@@ -341,8 +353,9 @@ class Reconciler:
                     if save is not None:
                         save()
                     self._store.save_ranges(planned.ranges)
-                    for spine in self._network.spines:
-                        self._store.set_meta(_avoided(spine), self._ranks().get(spine, 0))
+                    ranks = self._ranks()
+                    for name in self._avoidable:
+                        self._store.set_meta(_avoided(name), ranks.get(name, 0))
                 self.publish(self.jobs, planned)
         except BaseException:
             self.quotas, self.drains = before
@@ -436,6 +449,11 @@ class Reconciler:
                     self._settle(self._switches[name])
                     self.note_moves()
 
+    def cut_links(self) -> dict[str, str]:
+        """Return the links to spines that pass no packets, with the reason, but for drained ones."""
+        there = {name: handle.switch for name, handle in self._switches.items() if handle.down is None}
+        return {name: why for name, why in self._cut_links.look(there).items() if (name, None) not in self.drains}
+
     async def switch_unchanged(self, name: str) -> bool:
         """Return False if ``check_switch`` has to run. In the event loop."""
         return await self._switches[name].unchanged()
@@ -499,6 +517,6 @@ class Reconciler:
         return packet_counters(self._switches, self.links, self.plan, drained)
 
 
-def _avoided(spine: str) -> str:
-    """Return the name of the number that says how much paths avoid a spine, see ``Store.meta``."""
-    return f"rank of spine {spine}"
+def _avoided(name: str) -> str:
+    """Return the name of the number that says how much paths avoid a spine or link, see ``Store.meta``."""
+    return f"rank of spine {name}"

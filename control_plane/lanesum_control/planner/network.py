@@ -14,6 +14,7 @@ from lanesum_control.errors import AdmissionError
 from lanesum_fabric.program.switch_job import HostPort
 from lanesum_fabric.topology import Topology
 from lanesum_fabric.topology.model import server_name
+from lanesum_fabric.topology.spines import link_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +171,19 @@ class Network:
             found.append(list(dict.fromkeys([*passed, at])) if len(passed) == 1 else [at])
         return found[::-1]
 
+    @property
+    def spine_links(self) -> dict[str, tuple[str, int, str, int]]:
+        """Rack, port, spine and port of every link to a spine, by ``link_name``."""
+        if not self.spines:
+            return {}
+        links = [
+            (other, at, one, port) if one in self.spines else (one, port, other, at)
+            for one, port, other, at in self.links
+        ]
+        return {link_name(link[0], link[2]): link for link in links}
+
     def avoiding(self, ranks: Mapping[str, int]) -> Network:
-        """Return the network with paths through the spines of the lowest ``ranks``, see ``Spines.between``."""
+        """Return the network with paths over spines and links of the lowest ``ranks``, see ``Spines.between``."""
         if self.topology is None or ranks == self.ranks:
             return self
         seen = {

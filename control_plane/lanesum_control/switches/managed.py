@@ -21,6 +21,7 @@ from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.bfruntime.ports import PortSettings
 from lanesum_fabric.program.capabilities import Capabilities
 from lanesum_fabric.program.controlled_switch import ControlledSwitch
+from lanesum_fabric.program.p4info import EntryRead
 from lanesum_fabric.program.pipelines import CompiledPipeline
 from lanesum_fabric.program.switch_job import PLAIN_STATION, HostPort, Station, SwitchJob
 
@@ -99,6 +100,10 @@ class ManagedSwitch:
     def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
         """Return True if it holds exactly these jobs. Reads only; another thread may write meanwhile."""
         return True
+
+    def entries(self, table: str) -> list[EntryRead]:
+        """Return all entries of a table, with their direct counters; a device in this process shows none."""
+        return []
 
     def news(self) -> list[str]:
         """Return the changes that the switch has reported since the last call, in words. One thread at a time."""
@@ -252,6 +257,9 @@ class RemoteSwitch(ManagedSwitch):
         if now != self._agreed and not differs(device, hosts, jobs, self._mark_above, answers):
             self._agreed = now
         return now == self._agreed
+
+    def entries(self, table: str) -> list[EntryRead]:
+        return self.device.entries(table)
 
     def news(self) -> list[str]:
         connection = self._connection

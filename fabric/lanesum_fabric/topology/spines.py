@@ -41,8 +41,15 @@ class Spines:
         return [spine for spine in turned if one in self.ports[spine] and other in self.ports[spine]]
 
     def between(self, one: str, other: str, ranks: Mapping[str, int] = NO_RANKS) -> str:
-        """Return the spine between two racks: the preferred one of the lowest of ``ranks``, by default 0."""
-        return min(self.linking(one, other), key=lambda spine: ranks.get(spine, 0))
+        """Return the spine between two racks: the preferred one of the lowest rank, by default 0.
+
+        ``ranks``: of spines, and of links by ``link_name``; the higher one counts.
+        """
+
+        def rank(spine: str) -> int:
+            return max(ranks.get(name, 0) for name in (spine, link_name(one, spine), link_name(other, spine)))
+
+        return min(self.linking(one, other), key=rank)
 
     def towards(self, here: str, ranks: Mapping[str, int] = NO_RANKS) -> dict[str, int]:
         """Return the port of ``here`` on the path to every other switch that it reaches."""
@@ -51,6 +58,11 @@ class Spines:
             others = [rack for rack in self.racks if rack != here]
             direct |= {rack: self.ports[here][self.between(here, rack, ranks)] for rack in others}
         return direct
+
+
+def link_name(rack: str, spine: str) -> str:
+    """Return the name of the link between a rack and a spine."""
+    return f"{rack}-{spine}"
 
 
 def find_problem(spines: Spines, links: Sequence[tuple[str, int, str, int]]) -> str | None:

@@ -133,6 +133,8 @@ class FaultInjector:
         number = self.counters.count_match(active.index, direction)
         if active.exact is not None and number not in active.exact:
             return transit
+        if rule.after is not None and number <= rule.after:
+            return transit
         rng = RandomNumbers(active.key, number)
         if rule.probability is not None and rng.uniform() >= rule.probability:
             return transit

@@ -117,6 +117,10 @@ class FaultRule(PacketMatch, _Choice):
     """A fault of packets. All rules apply to a packet, in the order of the file."""
 
     kind: RuleKind
+    after: _Count | None = Field(
+        default=None,
+        description="only packets after this many matching ones in each direction, as of a link that is cut",
+    )
     part: Literal["words", "header"] | None = Field(
         default=None, description="flip: one bit of the packet's words (default) or of its header"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lanesum_control.controller.controller import Controller
-from lanesum_control.errors import QuotaError
+from lanesum_control.errors import AdmissionError, QuotaError
 from lanesum_control.state.store import Store
 from tests.control_plane.control_fakes import Site, request, what
 
@@ -145,3 +145,25 @@ def test_events_name_servers_by_their_hosts_and_jobs(controller: Controller, sit
     site.switches["spine1"].full = True
     controller.admit(request("train", best_effort=True))
     assert what(controller, "spine1")[-1] == "job train: it refused the job: The table is full"
+
+
+def test_drained_link_moves_paths_of_its_rack(site: Site, tmp_path: Path) -> None:
+    with Store(tmp_path / "state.db") as store:
+        controller = site.start(store=store)
+        controller.admit(request())
+        assert controller.drain("s1-spine1", "a cable is loose") == {"a": ["s1", "s2", "s3", "spine2"]}
+        assert uplinks(site) == {6}
+        with pytest.raises(AdmissionError, match="Link s1-spine1 cannot be drained for one job"):
+            controller.drain("s1-spine1", "a cable is loose", name="a")
+        controller.close()
+        again = site.start(store=store)
+        assert uplinks(site) == {6}
+        assert again.undrain("s1-spine1") == ["a"]
+        assert (summing(again), uplinks(site)) == (RACKS | BOTH, {5, 6})
+
+
+def test_cut_links_of_a_rack_leave_its_paths(controller: Controller, site: Site) -> None:
+    controller.admit(request())
+    controller.drain("s1-spine1", "cut")
+    controller.drain("s1-spine2", "cut")
+    assert uplinks(site) == {5, 6}

@@ -180,3 +180,15 @@ def test_spine_dies_and_the_other_sums(runner: str, tmp_path: Path, undisturbed:
     completed = detail["completed"]
     assert completed["spine2"] > completed["spine1"] > 0
     assert (report["sums_wrong"], weights(report)) == (0, weights(undisturbed))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("runner", ["loopback", pytest.param("mininet", marks=needs_mininet)])
+def test_cut_link_moves_its_rack_to_other_spine(runner: str, tmp_path: Path, undisturbed: Report) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("rules: [{kind: drop, where: s1-spine1, packet: any, after: 40}]\n")
+    options = ("--topology", "tree2x2x2", "--runner", runner, "--switch", "embedded", "--faults", str(plan))
+    report = train(tmp_path, *options)
+    events = {event["whom"]: event["what"] for event in report["detail"]["events"] if "it is cut" in event["what"]}
+    assert list(events) == ["s1-spine1"] and events["s1-spine1"].startswith("drained: it is cut: s")
+    assert (report["sums_wrong"], weights(report)) == (0, weights(undisturbed))

@@ -261,3 +261,9 @@ def test_counters_continue_in_the_next_process(tmp_path: Path) -> None:
     assert reader.triggered(0) == 4
     reader.close()
     reader.close()
+
+
+def test_rule_after_packets_cuts_the_link() -> None:
+    one = injector("{kind: drop, after: 3}")
+    for direction in ("up", "down"):  # counted separately
+        assert [bool(arrival) for arrival in arrivals(one, 6, direction)] == [True] * 3 + [False] * 3
