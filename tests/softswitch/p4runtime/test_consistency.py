@@ -99,6 +99,11 @@ def test_check_program_mutant_passes_or_raises_a_status(everything: Program) -> 
 def test_check_program_accepts_copies_of_actions_that_are_called(everything: Program) -> None:
     """p4c gives the copy of an action that the program calls with constants the name of the action."""
     document = json.loads(everything.json)
-    called = {**item(document["actions"], "metered"), "id": len(document["actions"]), "runtime_data": []}
+    called = {
+        **item(document["actions"], "metered"),
+        "id": len(document["actions"]),
+        "runtime_data": [],
+        "primitives": [],
+    }
     document["actions"].append(called)
     check_program(build_index(everything.p4info), (load_program(json.dumps(document).encode()),))
