@@ -79,4 +79,4 @@ def test_counters_that_begin_anew_count_nothing() -> None:
     for _ in range(3):
         with pytest.raises(SwitchUnreachableError):
             link.spine.check()
-        assert link.look(arrive=False, up=50) == {}, "the controller knows that the spine is lost"
+        assert link.look(arrive=False, up=50) == {}, "a lost spine is noticed otherwise"
