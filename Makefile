@@ -64,6 +64,9 @@ FUZZ_SEED ?= 1
 # Seconds of each flood.
 FLOOD_SECONDS ?= 60
 
+# Jobs of `make operator-day`.
+DAY_JOBS ?= 60
+
 # Folder of p4c's samples for `make p4c-samples` and `make bmv2-compare`: testdata/p4_16_samples.
 P4C_SAMPLES ?=
 
@@ -71,7 +74,7 @@ P4C_SAMPLES ?=
 RANDOM_PROGRAMS ?= 0
 COMPARE_SEED ?= 0
 
-.PHONY: help run test test-all test-rest lint format setup docs p4 tofino tofino-try tofino-model generate soak flips bench native-sanitize audit \
+.PHONY: help run test test-all test-rest lint format setup docs p4 tofino tofino-try tofino-model generate soak flips operator-day bench native-sanitize audit \
 	install-service fuzz hold p4c-samples bmv2-compare fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
 
 help: ## list the targets
@@ -129,6 +132,9 @@ soak: $(READY_TO_TEST) ## run random schedules in the simulator (SOAK_SCHEDULES=
 
 flips: $(READY_TO_TEST) ## flip single bits of registers, packets and server memory in certified rounds (FLIPS= SEED=)
 	$(BIN)/python -m tests.flips --flips $(FLIPS) $(if $(SEED),--seed $(SEED)) --out out/flips.json
+
+operator-day: $(READY_TO_TEST) ## work an operator's day while jobs sum, and print what each step cost (DAY_JOBS=)
+	$(BIN)/python -m tests.operator_day --jobs $(DAY_JOBS) --json out/operator-day.json
 
 bench: $(READY_TO_RUN) ## measure the embedded switch, and BMv2 if it is on PATH
 	$(BIN)/lanesum bench switch

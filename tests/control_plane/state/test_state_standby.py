@@ -323,6 +323,21 @@ def test_leader_without_its_database_gives_up(
         assert first.renew() and first.leads and first.term == 1
 
 
+def test_standby_without_its_database_takes_over_once_back(
+    database: PostgresqlUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql_module, "_RETRY_S", 0.0)
+    with candidate(database, "first") as first, candidate(database, "second") as second:
+        assert first.take() and not second.take()
+        with cut_off(second, database):
+            assert not second.take() and first.renew() and first.leads
+            first.close()
+            assert not second.take()
+        while not second.take():
+            time.sleep(SHORT_S)
+        assert second.term == 2
+
+
 def test_database_that_is_behind_gives_no_term_twice(database: PostgresqlUrl) -> None:
     with candidate(database, "first") as first, candidate(database, "second") as second:
         assert first.take() and not second.take()
