@@ -71,7 +71,7 @@ def test_flip_in_native_memory_reaches_the_sum() -> None:
     outcomes = Outcomes()
     with open_bench(NATIVE_SERVER, random.Random(1)) as bench:
         flips = sum(bench.flip(MEMORY, CODECS["fixed"][0], outcomes) for _ in range(20))
-    assert flips and outcomes == Outcomes(errors=flips)
+    assert flips and outcomes == Outcomes(retaken=flips)
 
 
 def test_unchecked_result_is_counted_as_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from lanesum.server.slot_table import ServerEntry
 from lanesum.transport.certification import Certification
 from lanesum.transport.recovery import LossDetector
 from lanesum.transport.round_sequence import RoundSequence
@@ -32,6 +33,18 @@ CERTIFIED_MUTANTS = (
            "sent.bypass = False\n        self._requests[position] = False"),
     Mutant("a wrong result of the server ends the worker at once", RoundSequence, "_take_failed_result",
            "if from_server and of_switches + of_server + 1 >= MAX_FAILED_RESULTS", "if True"),
+    Mutant("a refused sum of the server is not marked", RoundSequence, "_retransmissions",
+           "if bypass and sent.round.server_failed(sent.chunk)", "if False"),
+    Mutant("every request past the switches refuses the sum", RoundSequence, "_retransmissions",
+           "if bypass and sent.round.server_failed(sent.chunk)", "if bypass"),
+    Mutant("a failed result of a switch refuses the server's", RoundState, "server_failed", "(0, 0))[1]", "(0, 0))[0]"),
+    Mutant("the server never sums again", ServerEntry, "retake",
+           "self.retaken.workers.bit_count() < num_workers", "True"),
+    Mutant("the server sums again when one worker refuses", ServerEntry, "retake", "< num_workers", "< 1"),
+    Mutant("the server answers with the refused sum", ServerEntry, "retake",
+           "self.partial_sums, self.retaken = self.retaken, None", "self.retaken = None"),
+    Mutant("the server counts refusals of an earlier sum again", ServerEntry, "retake",
+           "self.partial_sums, self.retaken = self.retaken, None", "self.partial_sums = self.retaken"),
     Mutant("the check word says nothing about the words", Certification, "_products",
            "size = words.shape[-1]", "size, words = words.shape[-1], words * 0"),
     Mutant("the last word is not part of the check word", Certification, "_products",

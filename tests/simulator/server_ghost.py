@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from tests.simulator.job import JobRun
 from tests.simulator.violation import Invariant, Violation
-from tests.simulator.wire import EPOCHS, GONE, HEADER_BYTES, PENDING, RESULT, Seen
+from tests.simulator.wire import EPOCHS, GONE, HEADER_BYTES, OVERFLOW, PENDING, RESULT, Seen
 
 At = tuple[int, int]  # round and chunk, counted from the job's beginning
 Answered = list[tuple[int, Seen, bytes]]  # worker, header, datagram
@@ -23,6 +23,7 @@ class GhostEntry:
     pieces: list[int] = field(default_factory=list)  # disjoint sets of workers
     done: bool = False
     disputed: bool = False  # workers disagree: there is no result
+    refused: int = 0  # workers whose check of the result failed
 
     @property
     def workers(self) -> int:
@@ -134,7 +135,11 @@ class ServerGhost:
             entry.disputed = not entry.done
             return "report_conflict", 0
         elif entry.done:
-            return "replay", entry.workers
+            entry.refused |= named if seen.flags & OVERFLOW and not seen.aggregate else 0
+            if entry.refused != run.truth.all_workers:
+                return "replay", entry.workers
+            entry.pieces, entry.refused = [entry.refused], 0
+            return "contribute_and_complete", entry.workers
         fate = entry.add(named)
         if entry.workers.bit_count() >= threshold:
             entry.done = True

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 CONTRIBUTION, RESULT, PENDING, CONFLICT = 1, 2, 3, 4
 VERSION = 2
-RETRANSMISSION, COLLISION, ECN, PARTIAL, UPPER, BYPASS, GONE = 0x01, 0x02, 0x04, 0x10, 0x20, 0x40, 0x80
+RETRANSMISSION, COLLISION, ECN, OVERFLOW, PARTIAL, UPPER, BYPASS, GONE = 1, 2, 4, 8, 16, 32, 64, 128
 EPOCHS = 1 << 32
 _LAYOUT = struct.Struct(">BBHIIIHBBIIBBH")
 HEADER_BYTES = _LAYOUT.size
@@ -74,7 +74,7 @@ _NAMES = {
 }
 _FLAGS = {
     RETRANSMISSION: "retransmission", COLLISION: "collision", ECN: "ecn", PARTIAL: "partial", UPPER: "upper",
-    BYPASS: "bypass", GONE: "gone",
+    BYPASS: "bypass", GONE: "gone", OVERFLOW: "overflow",
 }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from tests.simulator.wire import (
     EPOCHS,
     GONE,
     HEADER_BYTES,
+    OVERFLOW,
     PENDING,
     RESULT,
     RETRANSMISSION,
@@ -76,6 +77,7 @@ class SimulatedWorker:
         # A disagreeing round must not change the positions of later rounds.
         self._in_flight = 1 if plan.quorum or self._odd else self.plan.in_flight
         self._outstanding: set[int] = set()  # positions
+        self._refused: set[int] = set()  # positions of results of the server that failed their check
         self._max_in_flight = min(plan.window, plan.slots)
         self._accepted = run.accepted[worker]
         self._low = 0  # first position without a result
@@ -174,7 +176,7 @@ class SimulatedWorker:
     def _check_sending(self, datagram: bytes, seen: Seen) -> None:
         run = self.run
         plan, truth = run.plan, run.truth
-        if seen.flags & ~(RETRANSMISSION | BYPASS):
+        if seen.flags & ~(RETRANSMISSION | BYPASS | OVERFLOW):
             raise Violation(Invariant.SENDING, f"{self} sends {seen}")
         if self._is_odd and seen.epoch == truth.epoch(self._number):
             self.counted["retransmissions"] += bool(seen.flags & RETRANSMISSION)
@@ -193,6 +195,9 @@ class SimulatedWorker:
                 raise Violation(Invariant.SENDING, f"{self} sends position {position} again, out of its history")
             if not seen.flags & RETRANSMISSION:
                 raise Violation(Invariant.SENDING, f"{self} does not mark a retransmission: {seen}")
+            refuses = position in self._refused and position not in self._accepted and seen.flags & BYPASS
+            if bool(seen.flags & OVERFLOW) != bool(refuses) and plan.mismatch is None:
+                raise Violation(Invariant.SENDING, f"{self} sends {seen}: flag OVERFLOW is wrong")
             return
         if plan.quorum and position in self._accepted:  # another worker requests an earlier decision
             self._check_words(position, body, seen)
@@ -200,7 +205,7 @@ class SimulatedWorker:
             self.counted["retransmissions"] += 1
             run.note_sent(self.worker, position)
             return
-        if seen.flags & RETRANSMISSION:
+        if seen.flags & (RETRANSMISSION | OVERFLOW):
             raise Violation(Invariant.SENDING, f"{self} marks a first transmission as retransmitted: {seen}")
         if truth.round_of[position] not in self._rounds_in_flight:
             raise Violation(Invariant.SENDING, f"{self} sends position {position} out of turn")
@@ -296,6 +301,8 @@ class SimulatedWorker:
         run = self.run
         failed = self._rounds.stats.failed_results - self.counted["failed_results"]
         self.counted["failed_results"] += failed
+        if failed and read(datagram).flags & BYPASS:
+            self._refused.add(position)
         if failed and not run.flipped:
             raise Violation(Invariant.COUNTERS, f"{self} counts a failed result: {read(datagram)}")
         if meaning == "failed" and not accepted and not failed:

@@ -43,6 +43,7 @@ class ServerEntry:
         flags: flags of the contributions that the result repeats.
         result: the result's datagram, once complete.
         conflict: the conflict's datagram, once workers disagree about the chunk, which then has no result.
+        retaken: sums of the contributions of workers whose check of the result failed; None before the first one.
     """
 
     owner: Owner
@@ -50,11 +51,28 @@ class ServerEntry:
     flags: int = 0
     result: bytes | None = None
     conflict: bytes | None = None
+    retaken: PartialSums | None = None
 
     def complete(self, result: bytes) -> None:
         """Keep the result's datagram, and free the sums."""
         self.result = result
         self.partial_sums = PartialSums(LaneOp(self.owner.op))
+
+    def retake(self, header: Header, workers: int, words: Words, flags: int, num_workers: int) -> bool:
+        """Count a contribution to a complete chunk; return True if all workers have refused the result.
+
+        No worker uses a sum that all refuse, so their second contributions make another one.
+        """
+        if header.flags & (Flag.OVERFLOW | Flag.UPPER) != Flag.OVERFLOW or header.spare == OPENING:
+            return False
+        if self.retaken is None:
+            self.retaken = PartialSums(LaneOp(header.op), single_workers=True)
+        self.retaken.add(workers, words)
+        if self.retaken.workers.bit_count() < num_workers:
+            return False
+        self.partial_sums, self.retaken = self.retaken, None
+        self.flags |= flags
+        return True
 
 
 class ServerSlotTable:
@@ -107,7 +125,8 @@ class ServerSlotTable:
         elif order is not ChunkOrder.SAME or entry.conflict is not None:
             return ServerDecision.REPORT_CONFLICT, entry
         elif entry.result is not None:
-            return ServerDecision.REPLAY, entry
+            retaken = entry.retake(header, workers, words, flags, self._workers)
+            return ServerDecision.CONTRIBUTE_AND_COMPLETE if retaken else ServerDecision.REPLAY, entry
         acceptance = entry.partial_sums.add(workers, words)
         # A duplicate repairs nothing, so its flag says nothing about the result.
         entry.flags |= flags if acceptance is Acceptance.ACCEPTED else flags & ~Flag.RETRANSMISSION

@@ -153,8 +153,8 @@ def certification_error(ticket: JobTicket, header: Header) -> CertificationError
     return CertificationError(
         f"Job {ticket.label}, round {round_number(ticket, header.epoch)}: results of slot {header.slot} from the "
         f"server {server} fail their check at worker {ticket.worker}.",
-        "Check the memory and the network card of this host and of the server's host. Tickets of all workers must be "
-        "of one admission.",
+        "Join the job again. If this error returns, check the memory and the network card of this host and of the "
+        "server's host. Tickets of all workers must be of one admission.",
         header,
     )
 

@@ -144,7 +144,10 @@ class RoundSequence:
         for position, (bypass, requested) in lost.items():
             sent = self._recovery.on_retransmitted(position, now, bypass=bypass)
             batch = sent.round.batch
-            batch.set_flags(sent.chunk, Flag.RETRANSMISSION | (Flag.BYPASS if bypass else 0))
+            flags = Flag.RETRANSMISSION | (Flag.BYPASS if bypass else 0)
+            if bypass and sent.round.server_failed(sent.chunk):
+                flags |= Flag.OVERFLOW
+            batch.set_flags(sent.chunk, flags)
             self._link.count_sent(batch.packet_bytes, retransmission=True, bypass=bypass, requested=requested)
             datagrams.append(batch.packet(sent.chunk))
         return datagrams
@@ -270,14 +273,18 @@ class RoundSequence:
         return True
 
     def _take_failed_result(self, round_: RoundState, header: Header) -> None:
-        """Take a result that failed its check, and request another one from the server."""
+        """Take a result that failed its check, and request another one from the server.
+
+        The server sums again once all workers have refused its result. Until then, a timer repeats the request.
+        """
         self.stats.failed_results += 1
         of_switches, of_server = round_.failed_results.get(header.chunk, (0, 0))
         from_server = bool(header.flags & _BYPASS)
         round_.failed_results[header.chunk] = of_switches + (not from_server), of_server + from_server
         if from_server and of_switches + of_server + 1 >= MAX_FAILED_RESULTS:
             raise certification_error(self.ticket, header)
-        self._recovery.on_result_failed(round_.begin + header.chunk)
+        if not (from_server and of_server):
+            self._recovery.on_result_failed(round_.begin + header.chunk)
 
     def _may_have_result(self, position: int, bitmaps: Bitmaps) -> bool:
         """Return True if the position was sent, or if a quorum continued without this worker, in turn."""

@@ -143,6 +143,10 @@ class RoundState:
         words = np.frombuffer(datagram, ">u4", self._link.ticket.accumulator_words, HEADER_BYTES).astype(np.uint32)
         return self._certification.is_right(LaneOp(self.size.op), self.epoch, chunk, words, bitmaps)
 
+    def server_failed(self, chunk: int) -> bool:
+        """Return True if a result of a chunk from the server failed its check."""
+        return self.failed_results.get(chunk, (0, 0))[1] > 0
+
     def store_result(self, chunk: int, datagram: bytes | memoryview, bitmaps: Bitmaps) -> None:
         """Store the result of a chunk that had none, and its contributors."""
         if self.is_owned(chunk):

@@ -49,6 +49,7 @@ std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Heade
         }
         found->owner = {header.op, header.epoch, header.chunk, header.racks};
         found->partial_sums.reset(static_cast<LaneOp>(header.op), single_workers, pool);
+        found->retaken.reset(static_cast<LaneOp>(header.op), true, pool);
         found->flags = 0;
         found->result.reset();
         found->conflict.reset();
@@ -61,7 +62,19 @@ std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Heade
         return {ServerDecision::REPORT_CONFLICT, &entry};
     }
     if (entry.result) {
-        return {ServerDecision::REPLAY, &entry};
+        // No worker uses a sum that all refuse, so their second contributions make another one.
+        const bool refused = (header.flags & (FLAG_OVERFLOW | FLAG_UPPER)) == FLAG_OVERFLOW && header.spare != OPENING;
+        if (!refused) {
+            return {ServerDecision::REPLAY, &entry};
+        }
+        entry.retaken.add(workers, payload, accumulator_words_, pool);
+        if (entry.retaken.count() < workers_) {
+            return {ServerDecision::REPLAY, &entry};
+        }
+        std::swap(entry.partial_sums, entry.retaken);
+        entry.retaken.reset(static_cast<LaneOp>(header.op), true, pool);
+        entry.flags |= flags;
+        return {ServerDecision::CONTRIBUTE_AND_COMPLETE, &entry};
     }
     const Acceptance acceptance = entry.partial_sums.add(workers, payload, accumulator_words_, pool);
     // A duplicate repairs nothing, so its flag says nothing about the result.

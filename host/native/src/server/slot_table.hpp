@@ -53,6 +53,7 @@ struct ServerEntry {
     std::uint32_t flags = 0;         ///< flags of the contributions that the result repeats
     std::optional<Header> result;    ///< header of the result, once complete; its words are the total
     std::optional<Header> conflict;  ///< set once workers disagree about the chunk, which then has no result
+    PartialSums retaken;             ///< contributions of workers whose check of the result failed
 };
 
 /// Entries of one job, created on first use: at most two for each slot, and one for each chunk of the opening.

@@ -77,7 +77,9 @@ void RoundSequence::retransmit(double now) {
         const ChunkBatch &batch = *sent->round->batch();
         recovery_.on_retransmitted(*sent, now, bypass);
         link_->count_sent(batch.packet_bytes(), true, bypass, requested);
-        outbox_.add(batch, sent->chunk, FLAG_RETRANSMISSION | (bypass ? FLAG_BYPASS : 0u));
+        const bool refused = bypass && sent->round->server_failed(sent->chunk);
+        outbox_.add(batch, sent->chunk,
+                    FLAG_RETRANSMISSION | (bypass ? FLAG_BYPASS : 0u) | (refused ? FLAG_OVERFLOW : 0u));
     }
 }
 
@@ -200,7 +202,10 @@ ReceiveOutcome RoundSequence::take_failed_result(RoundState &round, const Header
     if (header.flags & FLAG_BYPASS && of_switches + of_server >= MAX_FAILED_RESULTS) {
         return ReceiveOutcome::failed;
     }
-    recovery_.on_result_failed(round.begin() + header.chunk);
+    // A timer repeats the request, see round_sequence.py.
+    if (!(header.flags & FLAG_BYPASS) || of_server == 1) {
+        recovery_.on_result_failed(round.begin() + header.chunk);
+    }
     return ReceiveOutcome::nothing;
 }
 

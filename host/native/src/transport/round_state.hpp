@@ -56,6 +56,11 @@ public:
         auto &[of_switches, of_server] = failed_results_[header.chunk];
         ++(header.flags & FLAG_BYPASS ? of_server : of_switches);
     }
+    /// A result of the chunk from the server failed its check.
+    bool server_failed(std::uint32_t chunk) const {
+        const auto found = failed_results_.find(chunk);
+        return found != failed_results_.end() && found->second.second != 0;
+    }
     std::uint64_t refused_results() const { return refused_results_; }
     void count_refused() { ++refused_results_; }
 
