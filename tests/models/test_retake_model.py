@@ -139,7 +139,7 @@ def search(workers: int, flips: int, liar: int | None = None, *, restarts: bool 
 
 
 @pytest.mark.parametrize(("workers", "flips"), [(1, 3), (2, 2), (3, 1), (3, 2)])
-def test_every_state_of_retaking_ends_with_the_exact_sum(workers: int, flips: int) -> None:
+def test_every_state_of_retaking_ends_exact(workers: int, flips: int) -> None:
     graph = search(workers, flips)
     assert len(graph.before) > 20
     exact = (1 << workers) - 1

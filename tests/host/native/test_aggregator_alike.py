@@ -30,7 +30,8 @@ ADD32_AND_LOOKUP = tuple(op for op in LaneOp if op is LaneOp.ADD32 or op.shape.l
 UNKNOWN_SENDER = ("192.0.2.9", 5000)
 CODE_TABLE = bytes(range(3, 19))
 EPOCHS = 1 << 32
-FLAGS = (0, 0, 0, Flag.RETRANSMISSION, Flag.COLLISION, Flag.ECN, Flag.BYPASS | Flag.RETRANSMISSION, Flag.PARTIAL)
+REFUSED = Flag.OVERFLOW | Flag.BYPASS | Flag.RETRANSMISSION
+FLAGS = (0, 0, Flag.RETRANSMISSION, Flag.COLLISION, Flag.ECN, Flag.BYPASS | Flag.RETRANSMISSION, Flag.PARTIAL, REFUSED)
 
 
 def make_job(rng: random.Random, number: int) -> ServerJob:
