@@ -96,7 +96,7 @@ def test_check_program_mutant_passes_or_raises_a_status(everything: Program) -> 
     assert 0 < refused < 200
 
 
-def test_check_program_accepts_copies_of_actions_that_are_called(everything: Program) -> None:
+def test_check_program_accepts_copies_of_called_actions(everything: Program) -> None:
     """p4c gives the copy of an action that the program calls with constants the name of the action."""
     document = json.loads(everything.json)
     called = {
