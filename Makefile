@@ -95,7 +95,7 @@ lint: $(READY_TO_TEST) ## check lint rules, format, style of text and names, imp
 	$(BIN)/ruff check --quiet --output-format concise .
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/clang-format --dry-run --Werror $(CPP_SOURCES)
-	$(BIN)/python -m lanesum_lab.style_check
+	$(BIN)/python -m tests.style_check
 	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 	$(BIN)/mypy
 

@@ -11,7 +11,7 @@ import pytest
 
 from lanesum_fabric.resources import checkout_root
 from lanesum_lab.glossary import GLOSSARY
-from lanesum_lab.style_check import check_text, main, misplaced_tests, second_homes
+from tests.style_check import check_text, main, misplaced_tests, second_homes
 
 ROOT = checkout_root() or Path()
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Check text and names against docs/style.md: ``python -m lanesum_lab.style_check [PATH...]``.
+"""Check text and names against docs/style.md: ``python -m tests.style_check [PATH...]``.
 
 This module holds the rules that a program can check. docs/style.md has the others.
 """
@@ -62,9 +62,9 @@ _HASH = (".yaml", ".yml", ".toml", "Makefile", "CMakeLists.txt", "scripts/setup"
 # These files show the words that the check refuses.
 _OWN_FILES = (
     "lab/lanesum_lab/glossary.py",
-    "lab/lanesum_lab/style_check.py",
+    "tests/style_check.py",
     "docs/style.md",
-    "tests/lab/test_style_check.py",
+    "tests/test_style_check.py",
 )
 _GENERATED = ("p4src/build/", "tests/softswitch/p4runtime/programs/", "tests/softswitch/programs/")
 
