@@ -61,8 +61,22 @@ def test_trainings_with_widths_by_both_optimizers() -> None:
     for task in ("digits", "digits AdamW"):
         assert figures[task, "widths 2"]["bytes_up"] < 0.12 * figures[task, "fixed"]["bytes_up"]
     assert [row[6] for row in learning.rows(result, baseline="fixed")][::2] == ["-", "-"]
-    with pytest.raises(ConfigurationError, match="There are the tasks digits, transformer, words"):
+    with pytest.raises(ConfigurationError, match="There are the tasks digits, noisy-digits, transformer"):
         learning.LearningSettings(trainings=(("letters", 1, 1),))
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_trainings_as_hook_follow_the_optimizer() -> None:
+    """AdamW doubles the uplink of thc; without the hook's defaults there is error feedback instead."""
+    tasks = ("noisy-digits", "noisy-digits AdamW")
+    runs = [(hook, task) for hook in (False, True) for task in tasks]
+    figures = {
+        (hook, task): learning.train(task, "thc", 3, learning.LearningSettings(hook=hook, workers=2), 0)
+        for hook, task in runs
+    }
+    assert len({one["loss"] for one in figures.values()}) == len(runs)
+    up = [figures[key]["bytes_up"] for key in runs]
+    assert up[0] == up[1] == up[2] and 1.9 < up[3] / up[0] < 2
 
 
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
