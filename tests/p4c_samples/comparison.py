@@ -18,6 +18,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ class Effort:
     """Number of rounds of a comparison; in each, updates are written first and packets follow."""
 
     rounds: int = 3
-    updates: int = 15
+    updates: int = 40
     packets: int = 25
 
 
@@ -194,7 +195,17 @@ class _Updates(Fuzzer):
 
     def bytes_for(self, bits: int) -> bytes:
         value = self._packets.value(bits)
+        self._packets.matched.append(value)
         return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
+
+    def fill_match(self, kind: str, bits: int, message: Any) -> None:
+        """Fill a match; those of ternary fields often overlap."""
+        if kind != "ternary" or self.rarely():
+            super().fill_match(kind, bits, message)
+            return
+        mask = self.random.choice(((1 << bits) - 1, 1, (1 << bits) - 1 & ~1 or 1, 1 << (bits - 1)))
+        value = int.from_bytes(self.bytes_for(bits), "big") & mask
+        message.mask, message.value = (one.to_bytes((bits + 7) // 8, "big") for one in (mask, value))
 
     def fill_entry(self, table: Any, entry: Any) -> None:
         """Fill an entry; of a table without a key, write the default one alone.
@@ -205,6 +216,9 @@ class _Updates(Fuzzer):
         if not table.match_fields:
             entry.is_default_action = True
             entry.priority = 0
+        elif entry.priority in (1, 2):
+            # One for each match: among equal ones, P4Runtime leaves the choice to the switch.
+            entry.priority = 1 + zlib.crc32(repr(entry.match).encode()) % (1 << 20)
 
     def replicas(self, message: Any) -> None:
         """Choose ports below 512: BMv2 loses other replicas of an instance that has a port beyond."""

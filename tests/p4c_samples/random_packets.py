@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,13 +29,16 @@ class PacketGenerator:
         self._states = {state["name"]: state for state in parser["parse_states"]}
         self._initial = parser["init_state"]
         self.constants = sorted(set(_constants(document)))
+        self.matched: deque[int] = deque(maxlen=32)  # values of recent entries, which packets have too
 
     def value(self, bits: int) -> int:
-        """Return a value of a field: an extreme one, a constant of the program, or a random one."""
+        """Return a value of a field: an extreme one, one of an entry or the program, or a random one."""
         choice = self._rng.random()
-        if choice < 0.5:
+        if choice < 0.3 and self.matched:
+            return self._rng.choice(self.matched) & ((1 << bits) - 1)
+        if choice < 0.6:
             return self._rng.choice((0, 1, 2, (1 << bits) - 1, 1 << (bits - 1))) & ((1 << bits) - 1)
-        if choice < 0.75 and self.constants:
+        if choice < 0.8 and self.constants:
             return self._rng.choice(self.constants) & ((1 << bits) - 1)
         return self._rng.getrandbits(bits)
 
