@@ -31,7 +31,7 @@ SPAWNED_RANKS = "LANESUM_SPAWNED_RANKS"
 
 #: ``auto``, ``off`` or ``required``: the native extension.
 NATIVE = "LANESUM_NATIVE"
-#: Threads of the codec loops; by default chosen from the cores and ranks of the host.
+#: Threads of the codec loops and of a session's packets; by default chosen from the cores and ranks of the host.
 THREADS = "LANESUM_THREADS"
 #: Busy-poll limit, in microseconds.
 SPIN = "LANESUM_SPIN"

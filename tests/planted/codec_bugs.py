@@ -179,7 +179,7 @@ CODECS = (
     ),
     *bugs(
         "codecs",
-        f"{_HOST}/codecs/kernels/dispatch.py",
+        f"{_HOST}/_internal/processors.py",
         ("0 threads are accepted", "not 1 <= int(text) <= highest", "not 0 <= int(text) <= highest"),
     ),
 )

@@ -28,11 +28,13 @@ class Parts:
     Attributes:
         native_server: use the native server.
         native_workers: use the native rounds of workers.
+        shares: workers of jobs without a quorum divide their slots into 1 to ``shares`` shares, by their number.
         switch: kind of switch, whose decisions the simulated switches make.
     """
 
     native_server: bool = False
     native_workers: bool = False
+    shares: int = 1
     switch: SwitchTarget = EMBEDDED
 
     @property
@@ -54,7 +56,8 @@ class Parts:
         """Return the rounds of a new worker. Raises ConfigurationError if the native ones are missing."""
         if not self.native_workers:
             return RoundSequence(ticket, window=window, congestion=congestion)
-        return NativeRoundSequence(ticket, window=window, congestion=congestion)
+        shares = 1 if ticket.quorum else min(window, 1 + ticket.worker % self.shares)
+        return NativeRoundSequence(ticket, window=window, congestion=congestion, shares=shares, run_slots=1)
 
     def check(self) -> None:
         """Raise ConfigurationError if a native implementation is missing."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import pytest
@@ -41,6 +42,17 @@ def test_every_schedule_goes_alike(parts: Parts) -> None:
         contributions += native.contributions
         served += sum(count for name, count in native.decisions.items() if name.startswith("server "))
     assert contributions > 1000 and served > 1000
+
+
+def test_workers_with_shares_keep_every_promise(parts: Parts) -> None:
+    if not parts.native_workers:
+        pytest.skip("The server does not know the shares of workers.")
+    contributions = 0
+    for seed in SEEDS:
+        outcome = run(Schedule.draw(seed), parts=dataclasses.replace(parts, shares=3))
+        assert outcome.violation is None, (seed, outcome.violation)
+        contributions += outcome.contributions
+    assert contributions > 1000
 
 
 def test_steps_go_alike(parts: Parts) -> None:

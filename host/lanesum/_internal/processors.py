@@ -1,17 +1,72 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Processors that this process may use: affinity, quota of its control groups, and cores instead of hyperthreads."""
+"""Processors that this process may use: affinity, quota of its control groups, and cores instead of hyperthreads.
+
+The number of threads of the native extension follows from them.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+from lanesum import environment
+from lanesum.errors import ConfigurationError
+
+#: Threads that the native kernels permit.
+MAX_THREADS = 256
+# More threads were no faster: 4 ranks on 16 cores, 25 M values, see docs/codecs.md.
+_MAX_DEFAULT_THREADS = 4
+# On 2 busy cores two threads take 1.25 times as long as one for 500,000 values of thc, and .95 for 4 million.
+_MIN_SHARE = 3
+# See docs/native-transport.md.
+_DEFAULT_TRANSPORT_THREADS = 2
+_MIN_TRANSPORT_SHARE = 4
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 _GROUPS = Path("/sys/fs/cgroup")
 _OWN_GROUPS = Path("/proc/self/cgroup")
+
+
+class ThreadChoice(NamedTuple):
+    """Numbers of threads of the native extension, of its codec loops and of a session's transport, and the reason."""
+
+    number: int
+    transport: int
+    reason: str
+
+
+def thread_choice() -> ThreadChoice:
+    """Return the numbers of threads, which are fixed at their first use, and the reason.
+
+    Raises ConfigurationError if ``LANESUM_THREADS`` or ``LOCAL_WORLD_SIZE`` is invalid.
+    """
+    ranks = os.environ.get(environment.SPAWNED_RANKS) or os.environ.get(environment.LOCAL_WORLD_SIZE)
+    return _chosen(os.environ.get(environment.THREADS), ranks)
+
+
+@functools.cache
+def _chosen(given: str | None, ranks: str | None) -> ThreadChoice:
+    if given is not None:
+        number = _parsed(environment.THREADS, given, MAX_THREADS)
+        return ThreadChoice(number, number, f"{environment.THREADS} says so")
+    if ranks is None:
+        return ThreadChoice(1, 1, f"{environment.LOCAL_WORLD_SIZE} does not say how many ranks share the host")
+    sharing, cores = _parsed(environment.LOCAL_WORLD_SIZE, ranks, 1 << 16), usable_cores()
+    # The thread that sends needs a core as well.
+    share = cores // sharing
+    number = min(share, _MAX_DEFAULT_THREADS) if share >= _MIN_SHARE else 1
+    transport = _DEFAULT_TRANSPORT_THREADS if share >= _MIN_TRANSPORT_SHARE else 1
+    return ThreadChoice(number, transport, f"usable cores: {cores}, ranks of this host: {sharing}")
+
+
+def _parsed(variable: str, text: str, highest: int) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= highest:
+        raise ConfigurationError(f"Invalid {variable}={text!r}: expected an integer from 1 to {highest}.")
+    return int(text)
 
 
 def usable_cores() -> int:

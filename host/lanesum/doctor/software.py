@@ -10,7 +10,7 @@ import platform
 from collections.abc import Iterator
 
 from lanesum._internal.native import Availability, availability
-from lanesum.codecs.kernels.dispatch import thread_choice
+from lanesum._internal.processors import thread_choice
 from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.errors import LanesumError
 from lanesum.protocol.spec import VERSION
@@ -70,13 +70,13 @@ def lanes() -> Iterator[Finding]:
 
 
 def codec_threads() -> Iterator[Finding]:
-    """Report the number of threads of the codecs, and why."""
+    """Report the numbers of threads of codecs and transport, and why."""
     try:
         chosen = thread_choice()
     except LanesumError as error:
         yield problem("codec threads", error.what, "Correct the variable, or unset it: it has a default.")
         return
-    yield ok("codec threads", f"{chosen.number} ({chosen.reason}).")
+    yield ok("codec threads", f"{chosen.number}, and {chosen.transport} for packets ({chosen.reason}).")
 
 
 # Module, its distribution, its purpose, and the command that installs it.

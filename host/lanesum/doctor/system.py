@@ -11,8 +11,9 @@ from lanesum._internal.udp_socket import BUFFER_BYTES, open_udp_socket
 from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.errors import LanesumError
 from lanesum.protocol.spec import MAX_WORKERS
+from lanesum.protocol.steering import steer
 from lanesum.server.loops import open_server_sockets
-from lanesum.server.steering import default_threads, steer
+from lanesum.server.steering import default_threads
 from lanesum.transport.constants import DEFAULT_WINDOW
 from lanesum.transport.path_check import buffer_bytes
 from lanesum.transport.ticket import JobTicket

@@ -23,7 +23,7 @@ from lanesum._internal.native import availability, max_spin_s
 from lanesum._internal.offload import Offload, use_gro, use_gso
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
-from lanesum.protocol.spec import MAX_SLOTS, Kind
+from lanesum.protocol.spec import MAX_SLOTS, SLOT_RUN, Kind
 from lanesum.transport.congestion import CongestionControl, congestion_control
 from lanesum.transport.errors import (
     RoundSize,
@@ -146,6 +146,9 @@ class NativeRoundSequence:
     Args:
         ticket, window, pacing: see ``RoundSequence``.
         congestion: ``"aimd"`` or ``"fixed"``.
+        shares: shares of the slots, each with its own loss detection, window and retransmit buffer; one for each thread
+            of the transport. 1 for a job with a quorum.
+        run_slots: neighbouring slots of one share; the kernel steers packets by the default.
 
     Attributes:
         ticket: see ``RoundSequence``.
@@ -155,7 +158,14 @@ class NativeRoundSequence:
     """
 
     def __init__(
-        self, ticket: JobTicket, *, window: int = MAX_SLOTS, congestion: str = "aimd", pacing: bool = False
+        self,
+        ticket: JobTicket,
+        *,
+        window: int = MAX_SLOTS,
+        congestion: str = "aimd",
+        pacing: bool = False,
+        shares: int = 1,
+        run_slots: int = SLOT_RUN,
     ) -> None:
         from lanesum_native import _core
 
@@ -176,6 +186,8 @@ class NativeRoundSequence:
             window=window,
             congestion=congestion,
             pacing=pacing,
+            shares=shares,
+            run_slots=run_slots,
         )
         self._outcome = _core.ReceiveOutcome
         self._link = self.core.link
@@ -310,7 +322,8 @@ class NativeWorkerLoop:
         self.rounds = rounds
         descriptors = sockets.filenos()
         gso = use_gso(_core, descriptors, offload, joined_packets=ticket.joined_packets)
-        self._core = _core.WorkerLoop(rounds.core, descriptors, gso, use_gro(offload), max_spin_s())
+        servers = ticket.servers if sockets.divided else ()
+        self._core = _core.WorkerLoop(rounds.core, descriptors, gso, use_gro(offload), max_spin_s(), servers)
         self._exit = exits = _core.LoopExit
         self._reached = exits.REACHED  # looked up once, for small rounds
         self._ends = (exits.REACHED, exits.WOKEN, exits.DEADLINE)
@@ -435,13 +448,20 @@ AnyRoundSequence = RoundSequence | NativeRoundSequence
 
 
 def make_round_sequence(
-    ticket: JobTicket, *, window: int = MAX_SLOTS, congestion: str | CongestionControl = "aimd", pacing: bool = False
+    ticket: JobTicket,
+    *,
+    window: int = MAX_SLOTS,
+    congestion: str | CongestionControl = "aimd",
+    pacing: bool = False,
+    shares: int = 1,
 ) -> AnyRoundSequence:
     """Return the rounds of a session; see ``RoundSequence``. A congestion control object needs the Python ones.
+
+    ``shares``: see ``NativeRoundSequence``; the Python rounds have one.
 
     Raises ConfigurationError for an unknown congestion control, and if the environment requires the native extension
     and it is not available.
     """
     if availability().core is None or not isinstance(congestion, str):
         return RoundSequence(ticket, window=window, congestion=congestion, pacing=pacing)
-    return NativeRoundSequence(ticket, window=window, congestion=congestion, pacing=pacing)
+    return NativeRoundSequence(ticket, window=window, congestion=congestion, pacing=pacing, shares=shares)

@@ -14,6 +14,7 @@ from typing import Protocol
 from lanesum._internal.closing import Closing
 from lanesum._internal.udp_socket import Address, open_udp_socket
 from lanesum.protocol.packet import server_of
+from lanesum.protocol.steering import steer
 from lanesum.transport.constants import ICMP_ERRNOS, MAX_SEND_TRIES
 
 # Datagrams of one server received in a row, at most, before the next server's turn.
@@ -36,8 +37,8 @@ WrapSocket = Callable[[socket.socket], DatagramSocket]
 class ServerSockets(Closing):
     """Connected, non-blocking UDP sockets from ``local`` to each of ``servers``, in their order.
 
-    Each receives datagrams from its server's address only. A switch answers in the server's name. Use as a context
-    manager, or call ``close``.
+    Each receives datagrams from its server's address only. A switch answers in the server's name. After ``divide`` each
+    belongs to a thread instead. Use as a context manager, or call ``close``.
 
     Args:
         local: IPv4 address and UDP port to send from; port 0 picks one, the same for all.
@@ -48,6 +49,7 @@ class ServerSockets(Closing):
 
     Attributes:
         local: address and port of all sockets.
+        divided: see ``divide``.
 
     Raises OSError, and leaves nothing open then.
     """
@@ -61,21 +63,11 @@ class ServerSockets(Closing):
         ecn: bool = True,
         wrap_socket: WrapSocket | None = None,
     ) -> None:
-        opened: list[socket.socket] = []
-        try:
-            for server in servers:
-                # The first socket checks that the address is free. Only then is it shared with the others.
-                sock = open_udp_socket(local, peer=server, shared=shared or bool(opened), ecn=ecn)
-                opened.append(sock)
-                local = sock.getsockname()
-                if len(servers) > 1:
-                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        except OSError:
-            for sock in opened:
-                sock.close()
-            raise
-        self.local: Address = local
-        self._servers, self._unwrapped = servers, opened
+        opened = _open_connected(local, servers, shared, ecn)
+        self.local: Address = opened[0].getsockname()
+        self.divided = False
+        self._servers, self._unwrapped, self._shared = servers, opened, shared
+        self._connected: socket.socket | None = None  # see divide
         self._sockets: Sequence[DatagramSocket] = opened
         if wrap_socket is not None:
             self._sockets = [wrap_socket(sock) for sock in opened]
@@ -84,6 +76,45 @@ class ServerSockets(Closing):
 
     def __len__(self) -> int:
         return len(self._sockets)
+
+    def divide(self, threads: int) -> OSError | None:
+        """Replace the sockets by one for each of ``threads``, of which the kernel selects one by a packet's slot.
+
+        They are not connected, because the kernel steers no packets to connected sockets. They receive datagrams of any
+        sender.
+
+        Returns:
+            None, or the reason why the kernel refuses to steer. The sockets are connected then.
+
+        Raises OSError if the address cannot be opened again; all sockets are closed then.
+        """
+        for sock in self._unwrapped:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened = [open_udp_socket(self.local, shared=True, ecn=True)]
+        self.close()
+        # The kernel numbers sockets in the order in which they join. A connected one would have been the first.
+        opened[0].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            for _ in range(1, threads):
+                opened.append(open_udp_socket(self.local, shared=True, reuse_port=True, ecn=True))
+            # Only if one of these sockets is connected, here to itself, kernels look further for connected sockets of
+            # a switch with the same address.
+            connected = open_udp_socket(self.local, peer=self.local, shared=True, reuse_port=True)
+            refused = steer(opened, len(self._servers), jobs=False)
+            opened.append(connected)
+        except OSError as error:
+            refused = error
+        if refused is None:
+            for sock in opened:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, self._shared)
+            self._connected = opened.pop()
+        else:
+            for sock in opened:
+                sock.close()
+            opened = _open_connected(self.local, self._servers, self._shared, True)
+        self.divided = refused is None
+        self._sockets = self._unwrapped = opened
+        return refused
 
     def send(self, datagram: bytes | memoryview) -> None:
         """Send a contribution to the server of its slot. Raises OSError as a socket does."""
@@ -108,29 +139,48 @@ class ServerSockets(Closing):
 
     def obstacle(self) -> str:
         """Send empty datagrams, and return why this host cannot send to one of the servers now; empty if it can."""
-        for sock, (server, _) in zip(self._unwrapped, self._servers, strict=True):
-            number = _errno_of_empty_datagram(sock)
-            if number not in (0, errno.EAGAIN):
-                return f"this host cannot send to {server}: {os.strerror(number)}"
+        for number, server in enumerate(self._servers):
+            sock = self._unwrapped[0 if self.divided else number]
+            reason = _errno_of_empty_datagram(sock, server)
+            if reason not in (0, errno.EAGAIN):
+                return f"this host cannot send to {server[0]}: {os.strerror(reason)}"
         return ""
 
     def filenos(self) -> list[int]:
-        """Return the file descriptors, in the servers' order."""
+        """Return the file descriptors, in the order of the servers or threads."""
         return [sock.fileno() for sock in self._sockets]
 
     def close(self) -> None:
         """Close the sockets; idempotent."""
-        for sock in self._sockets:
+        for sock in (*self._sockets, *([self._connected] if self._connected else [])):
             with contextlib.suppress(OSError):
                 sock.close()
 
 
-def _errno_of_empty_datagram(sock: socket.socket) -> int:
+def _open_connected(local: Address, servers: Sequence[Address], shared: bool, ecn: bool) -> list[socket.socket]:
+    """Return sockets connected to each of ``servers``. Raises OSError, and leaves nothing open then."""
+    opened: list[socket.socket] = []
+    try:
+        for server in servers:
+            # The first socket checks that the address is free. Only then is it shared with the others.
+            sock = open_udp_socket(local, peer=server, shared=shared or bool(opened), ecn=ecn)
+            opened.append(sock)
+            local = sock.getsockname()
+            if len(servers) > 1:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    except OSError:
+        for sock in opened:
+            sock.close()
+        raise
+    return opened
+
+
+def _errno_of_empty_datagram(sock: socket.socket, server: Address) -> int:
     """Return 0 if the socket could send one; the reports of earlier ICMP messages do not count."""
     number = 0
     for _ in range(MAX_SEND_TRIES):
         try:
-            sock.send(b"")
+            sock.sendto(b"", server)
         except OSError as error:
             number = error.errno or 0
         else:

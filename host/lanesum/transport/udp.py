@@ -21,7 +21,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import MAX_ROUND_WORDS
 from lanesum.transport import long_wait
 from lanesum.transport.constants import LEAVE_DEADLINE_S, MAX_FAILED_RESULTS
-from lanesum.transport.engine import CompletedRound, make_engine
+from lanesum.transport.engine import CompletedRound, divide_sockets, make_engine, transport_threads
 from lanesum.transport.errors import (
     AggregationTimeoutError,
     CertificationError,
@@ -107,9 +107,11 @@ class UdpTransport:
         self._usable = True
         self._in_flight = 0  # rounds begun and not finished
         self._closed_in_round = False
+        threads = transport_threads(ticket, options)
         try:
             shared = is_shared_with_switch(ticket.local)
             self._sockets = ServerSockets(ticket.local, ticket.servers, shared=shared, wrap_socket=options.wrap_socket)
+            divide_sockets(self._sockets, threads)
         except OSError as error:
             raise ConfigurationError(
                 f"Worker {ticket.worker} cannot send from {ticket.local[0]}:{ticket.local[1]} "

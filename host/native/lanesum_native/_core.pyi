@@ -198,7 +198,11 @@ class RoundSequence:
         window: int,
         congestion: str,
         pacing: bool = False,
+        shares: int = 1,
+        run_slots: int = 16,
     ) -> None: ...
+    @property
+    def shares(self) -> int: ...
     @property
     def epoch(self) -> int: ...
     @property
@@ -375,7 +379,13 @@ class LoopExit(enum.Enum):
 
 class WorkerLoop:
     def __init__(
-        self, rounds: RoundSequence, fds: Sequence[int], gso: bool, gro: bool, spin_s: float = 0.0
+        self,
+        rounds: RoundSequence,
+        fds: Sequence[int],
+        gso: bool,
+        gro: bool,
+        spin_s: float = 0.0,
+        servers: Sequence[tuple[str, int]] = ...,
     ) -> None: ...
     @property
     def fatal_header(self) -> bytes: ...

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Rounds of a worker on a socket whose peer answers as the server, with random errors. Meanwhile one thread reads the
-// counters, one wakes the loop and one closes it at a random moment.
+// Rounds of a worker whose peer answers as the server, with random errors; on one socket, or on one for each of several
+// threads. The kernel does not steer packets here, so most are taken by a thread of another share. Meanwhile one thread
+// reads the counters, one wakes the loop and one closes it at a random moment.
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -29,7 +30,7 @@ using namespace lanesum;
 using transport::LoopExit;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t SLOTS = 16;
+constexpr std::uint32_t SLOTS = 96;
 constexpr std::uint32_t PACKET_WORDS = 64;
 
 void expect(bool holds, const char *what) {
@@ -39,27 +40,43 @@ void expect(bool holds, const char *what) {
     }
 }
 
+/// Sockets of a worker, connected if it is one, and of its server.
 struct Pair {
-    int near = socket(AF_INET, SOCK_DGRAM, 0);
-    int far = socket(AF_INET, SOCK_DGRAM, 0);
+    std::vector<int> near;
+    std::vector<sockaddr_in> servers;  // empty for a connected socket
+    int far;
 
-    Pair() {
+    explicit Pair(std::size_t threads) {
         sockaddr_in ends[2]{};
-        const int both[2] = {near, far};
-        for (int i = 0; i < 2; ++i) {
-            ends[i].sin_family = AF_INET;
-            ends[i].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-            socklen_t size = sizeof ends[i];
-            expect(bind(both[i], reinterpret_cast<sockaddr *>(&ends[i]), size) == 0, "cannot bind");
-            getsockname(both[i], reinterpret_cast<sockaddr *>(&ends[i]), &size);
+        for (sockaddr_in &end : ends) {
+            end.sin_family = AF_INET;
+            end.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         }
-        for (int i = 0; i < 2; ++i) {
-            expect(connect(both[i], reinterpret_cast<sockaddr *>(&ends[1 - i]), sizeof ends[i]) == 0, "cannot connect");
+        for (std::size_t i = 0; i < threads; ++i) {
+            near.push_back(bound(ends[0]));
+        }
+        far = bound(ends[1]);
+        expect(connect(far, reinterpret_cast<sockaddr *>(&ends[0]), sizeof ends[0]) == 0, "cannot connect");
+        if (threads == 1) {
+            expect(connect(near[0], reinterpret_cast<sockaddr *>(&ends[1]), sizeof ends[1]) == 0, "cannot connect");
+        } else {
+            servers.push_back(ends[1]);
         }
     }
     ~Pair() {
-        close(near);
+        std::ranges::for_each(near, close);
         close(far);
+    }
+
+private:
+    static int bound(sockaddr_in &address) {
+        const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+        const int on = 1;
+        socklen_t size = sizeof address;
+        expect(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0, "cannot share the address");
+        expect(bind(fd, reinterpret_cast<sockaddr *>(&address), size) == 0, "cannot bind");
+        getsockname(fd, reinterpret_cast<sockaddr *>(&address), &size);
+        return fd;
     }
 };
 
@@ -104,11 +121,12 @@ void answer(int fd, const std::atomic<bool> &stop, unsigned seed) {
 }
 
 void session(std::mt19937 &random) {
-    const Pair pair;
+    const auto threads = static_cast<std::uint32_t>(1 + random() % 3);
+    const Pair pair(threads);
     transport::JobTicket ticket{1, 2, 0, 1, SLOTS, PACKET_WORDS, 0, 0, {}};
-    transport::RoundSequence rounds(ticket, SLOTS, transport::congestion_control("aimd", SLOTS), random() % 2 == 0);
-    const int fds[] = {pair.near};
-    transport::WorkerLoop loop(rounds, fds, random() % 2 == 0, random() % 2 == 0, random() % 2 == 0 ? 0 : 1e-4);
+    transport::RoundSequence rounds(ticket, SLOTS, "aimd", random() % 2 == 0, threads);
+    transport::WorkerLoop loop(rounds, pair.near, pair.servers, random() % 2 == 0, random() % 2 == 0,
+                               random() % 2 == 0 ? 0 : 1e-4);
     std::atomic<bool> stop = false;
     std::thread server(answer, pair.far, std::cref(stop), static_cast<unsigned>(random()));
     std::thread reader([&] {
@@ -130,7 +148,7 @@ void session(std::mt19937 &random) {
         loop.close();
         loop.close();
     });
-    std::vector<std::uint32_t> words(random() % 20'000);
+    std::vector<std::uint32_t> words(random() % (threads == 1 ? 20'000 : 200'000));
     for (auto &word : words) {
         word = static_cast<std::uint32_t>(random());
     }

@@ -24,7 +24,7 @@ def sixteen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(processors, name, tmp_path / name)
     for variable in (environment.THREADS, environment.SPAWNED_RANKS, environment.LOCAL_WORLD_SIZE):
         monkeypatch.delenv(variable, raising=False)
-    dispatch._chosen.cache_clear()
+    processors._chosen.cache_clear()
     return tmp_path
 
 
@@ -64,21 +64,25 @@ def test_quota_of_innermost_and_outer_groups_limits_cores(
     assert processors.usable_cores() == cores
 
 
-@pytest.mark.parametrize(("ranks", "number"), [(None, 1), ("1", 4), ("4", 4), ("5", 3), ("8", 1), ("32", 1)])
+@pytest.mark.parametrize(
+    ("ranks", "number", "transport"),
+    [(None, 1, 1), ("1", 4, 2), ("4", 4, 2), ("5", 3, 1), ("8", 1, 1), ("32", 1, 1)],
+)
 def test_default_threads_divide_cores_among_ranks(
-    ranks: str | None, number: int, monkeypatch: pytest.MonkeyPatch
+    ranks: str | None, number: int, transport: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if ranks is not None:
         monkeypatch.setenv(environment.LOCAL_WORLD_SIZE, ranks)
-    chosen = dispatch.thread_choice()
+    chosen = processors.thread_choice()
     assert chosen.number == dispatch.threads() == number
+    assert chosen.transport == transport
     assert chosen.reason == (
         f"usable cores: 16, ranks of this host: {ranks}"
         if ranks
         else "LOCAL_WORLD_SIZE does not say how many ranks share the host"
     )
     (found,) = software.codec_threads()
-    assert found.what == f"{number} ({chosen.reason})."
+    assert found.what == f"{number}, and {transport} for packets ({chosen.reason})."
 
 
 def test_default_threads_divide_cores_among_spawned_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +95,7 @@ def test_default_threads_divide_cores_among_spawned_ranks(monkeypatch: pytest.Mo
 def test_given_threads_outrank_cores_and_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(environment.LOCAL_WORLD_SIZE, "4")
     monkeypatch.setenv(environment.THREADS, "31")
-    assert dispatch.thread_choice() == (31, "LANESUM_THREADS says so")
+    assert processors.thread_choice() == (31, 31, "LANESUM_THREADS says so")
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "", "1.5"])

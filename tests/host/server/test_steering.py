@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Selection of a server's thread by the slot of a packet."""
+"""Steering of packets to the threads of a server."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ import contextlib
 import dataclasses
 import logging
 import os
-import select
-import socket
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -19,10 +16,9 @@ import pytest
 from lanesum._internal.native import availability
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
-from lanesum.protocol.packet import Header, Packet
-from lanesum.protocol.spec import MAX_SLOTS, SLOT_RUN, SLOT_SHARES
+from lanesum.protocol.packet import Packet
+from lanesum.protocol.spec import SLOT_RUN
 from lanesum.server import AggregationServer, ServerJob, steering
-from lanesum.server.loops import open_server_sockets
 from lanesum.transport import JobTicket, UdpTransport
 from lanesum.transport.options import SessionOptions
 from tests.host.server.test_udp import LOCALHOST, sockets
@@ -38,42 +34,6 @@ def native_server(monkeypatch: pytest.MonkeyPatch) -> None:
     if availability().core is None:
         pytest.skip(availability().reason)
     monkeypatch.setenv("LANESUM_NATIVE", "required")
-
-
-@pytest.fixture
-def steered() -> Iterator[list[socket.socket]]:
-    """Three sockets at one address, of which the kernel selects one by slot."""
-    opened = open_server_sockets((LOCALHOST, 0), 3)
-    assert steering.steer(opened) is None
-    yield opened
-    for sock in opened:
-        sock.close()
-
-
-def receiver_of(datagram: bytes, opened: list[socket.socket]) -> int:
-    """Send a datagram from a new socket, and return the index of the socket that receives it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-        sender.sendto(datagram, opened[0].getsockname())
-        (readable,), _, _ = select.select(opened, [], [])
-    assert readable.recv(100) == datagram
-    return opened.index(readable)
-
-
-@pytest.mark.parametrize("servers", [1, 3, 256])
-def test_steered_packet_reaches_socket_of_its_slot(steered: list[socket.socket], servers: int) -> None:
-    assert steering.steer(steered, servers) is None
-    for job in (0, 1, 7, 0xFFFF):
-        for slot in (0, SLOT_RUN - 1, SLOT_RUN, 1000, MAX_SLOTS - 1):
-            # All other fields are ones: the program must not read them.
-            others = {"shadow": 1, "op": 255, "flags": 255, "tag": 2**32 - 1, "chunk": 2**32 - 1, "spare": 255}
-            header = Header(job=job, slot=slot, **others)
-            run = slot // (SLOT_RUN * servers)
-            assert receiver_of(header.pack(), steered) == (job + (run + run // 4) % SLOT_SHARES) % 3
-
-
-@pytest.mark.parametrize("size", [0, 1, 16, 19])
-def test_datagram_without_slot_reaches_first_socket(steered: list[socket.socket], size: int) -> None:
-    assert receiver_of(b"\xff" * size, steered) == 0
 
 
 def test_threads_share_packets_of_four_workers_equally() -> None:
@@ -123,7 +83,7 @@ def test_joined_rounds_are_exact_over_all_threads(servers: int) -> None:
 def test_refused_program_is_logged_once_and_reported(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(steering, "steer", lambda *_: PermissionError(1, os.strerror(1)))
+    monkeypatch.setattr(steering.steering, "steer", lambda *_: PermissionError(1, os.strerror(1)))
     with AggregationServer((LOCALHOST, 0), threads=2) as server, sockets(2, servers=2) as job:
         with caplog.at_level(logging.WARNING):
             server.admit(job.job)
@@ -133,13 +93,6 @@ def test_refused_program_is_logged_once_and_reported(
         assert server.status().steered_by == "sender"
     (record,) = [record for record in caplog.records if record.name == steering.__name__]
     assert "refuses to steer packets to the server's 2 threads by slot: Operation not permitted" in record.message
-
-
-def test_kernel_refusal_is_returned() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as alone:
-        alone.bind((LOCALHOST, 0))
-        refused = steering.steer([alone] * 2)  # not bound with SO_REUSEPORT
-    assert isinstance(refused, OSError)
 
 
 def test_server_of_one_thread_is_not_steered() -> None:

@@ -21,9 +21,6 @@
 namespace nb = nanobind;
 
 namespace lanesum::bindings {
-namespace {
-
-using Address = std::pair<std::string, int>;
 
 sockaddr_in to_sockaddr(const Address &address) {
     sockaddr_in result{};
@@ -34,6 +31,8 @@ sockaddr_in to_sockaddr(const Address &address) {
     }
     return result;
 }
+
+namespace {
 
 Address from_sockaddr(const sockaddr_in &address) {
     char text[INET_ADDRSTRLEN] = "";

@@ -4,8 +4,17 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <netinet/in.h>
+
+#include <string>
+#include <utility>
 
 namespace lanesum::bindings {
+
+using Address = std::pair<std::string, int>;
+
+/// Throws std::invalid_argument if the host is no IPv4 address.
+sockaddr_in to_sockaddr(const Address &address);
 
 void define_blocks(nanobind::module_ &module);
 void define_codecs(nanobind::module_ &module);

@@ -59,19 +59,16 @@ nb::list datagrams(std::span<const Datagram> made) {
 void make_rounds(RoundSequence *at, std::uint32_t job, std::uint32_t tag, std::uint32_t worker, std::uint32_t workers,
                  std::uint32_t slots, std::uint32_t accumulator_words, std::uint32_t epoch, std::uint32_t quorum,
                  const std::vector<std::pair<std::uint32_t, std::uint32_t>> &places, std::uint64_t seed, bool certified,
-                 std::uint32_t servers, std::int64_t window, const std::string &congestion, bool pacing) {
+                 std::uint32_t servers, std::int64_t window, const std::string &congestion, bool pacing,
+                 std::uint32_t shares, std::uint32_t run_slots) {
     if (servers == 0) {
         throw std::invalid_argument("no servers");
-    }
-    auto control = congestion_control(congestion, std::min<std::int64_t>(window, slots));
-    if (control == nullptr) {
-        throw std::invalid_argument("unknown congestion control: " + congestion);
     }
     JobTicket ticket{job, tag, worker, workers, slots, accumulator_words, epoch, quorum, {}, servers, seed, certified};
     for (const auto &[rack, bit] : places) {
         ticket.places.push_back({rack, bit});
     }
-    new (at) RoundSequence(std::move(ticket), window, std::move(control), pacing);
+    new (at) RoundSequence(ticket, window, congestion, pacing, shares, run_slots);
 }
 
 nb::dict stats(const RoundSequence &rounds) {
@@ -81,7 +78,7 @@ nb::dict stats(const RoundSequence &rounds) {
 }
 
 nb::bytes latency(const RoundSequence &rounds) {
-    const auto counts = rounds.stats().latency.counts();
+    const auto counts = rounds.stats().latency;
     return nb::bytes(reinterpret_cast<const char *>(counts.data()), sizeof counts);
 }
 
@@ -161,12 +158,12 @@ void define_transport(nb::module_ &module) {
         .def_prop_ro("scattered", [](const RoundState &round) { return round.size().scattered; })
         .def_prop_ro("refused_results", &RoundState::refused_results)
         .def_prop_ro("failed_results", &RoundState::failed_results)
-        .def_prop_ro("complete", &RoundState::complete)
+        .def_prop_ro("complete", nb::overload_cast<>(&RoundState::complete, nb::const_))
         .def_prop_ro("answered", &RoundState::answered)
         .def("is_done", &RoundState::is_done, nb::arg("chunk"))
         .def("withhold", &RoundState::withhold)
         .def("release", &RoundState::release, nb::arg("chunks"))
-        .def_prop_ro("done_chunks", &RoundState::done_chunks)
+        .def_prop_ro("done_chunks", nb::overload_cast<>(&RoundState::done_chunks))
         .def("set_target", &RoundState::set_target, nb::arg("chunks"))
         .def("missing_workers", &RoundState::missing_workers)
         .def("result", &result, "Returns the accumulator words, a view of the round's own memory.")
@@ -177,7 +174,8 @@ void define_transport(nb::module_ &module) {
         .def("__init__", &make_rounds, nb::kw_only(), nb::arg("job"), nb::arg("tag"), nb::arg("worker"),
              nb::arg("workers"), nb::arg("slots"), nb::arg("accumulator_words"), nb::arg("epoch"), nb::arg("quorum"),
              nb::arg("places"), nb::arg("seed"), nb::arg("certified"), nb::arg("servers"), nb::arg("window"),
-             nb::arg("congestion"), nb::arg("pacing") = false)
+             nb::arg("congestion"), nb::arg("pacing") = false, nb::arg("shares") = 1, nb::arg("run_slots") = SLOT_RUN)
+        .def_prop_ro("shares", &RoundSequence::shares)
         .def_prop_ro("epoch", &RoundSequence::epoch)
         .def_prop_ro("position", &RoundSequence::position)
         .def_prop_ro("answered", &RoundSequence::answered)

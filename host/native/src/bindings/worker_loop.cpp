@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Worker loop for lanesum/transport/native_engine.py.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -10,6 +11,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -87,9 +89,13 @@ void define_worker_loop(nb::module_ &module) {
         .def(
             "__init__",
             [](WorkerLoop *at, transport::RoundSequence &rounds, const std::vector<int> &fds, bool gso, bool gro,
-               double spin_s) { new (at) WorkerLoop(rounds, fds, gso, gro, spin_s); },
+               double spin_s, const std::vector<Address> &servers) {
+                std::vector<sockaddr_in> addresses;
+                std::ranges::transform(servers, std::back_inserter(addresses), to_sockaddr);
+                new (at) WorkerLoop(rounds, fds, addresses, gso, gro, spin_s);
+            },
             nb::arg("rounds"), nb::arg("fds"), nb::arg("gso"), nb::arg("gro"), nb::arg("spin_s") = 0.0,
-            nb::keep_alive<1, 2>())
+            nb::arg("servers") = std::vector<Address>(), nb::keep_alive<1, 2>())
         .def("begin", &WorkerLoop::begin, nb::arg("deadline_s"), nb::arg("leave_s"))
         .def("run", &WorkerLoop::run, nb::arg("slice_s"), nb::call_guard<Released>())
         .def(

@@ -58,6 +58,9 @@ std::span<const std::uint32_t> ChunkBatch::words_of(std::uint32_t chunk) const {
 }
 
 void ChunkBatch::keep_last(std::uint32_t chunks) {
+    if (!kept_.empty() && size() <= chunks) {
+        return;
+    }
     const std::uint32_t first = chunks_ - std::min(chunks, size());
     // The words may already lie in kept_.
     std::vector<std::uint32_t> kept;

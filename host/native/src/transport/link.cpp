@@ -9,10 +9,15 @@
 
 namespace lanesum::transport {
 
-Link::Link(JobTicket of, std::unique_ptr<CongestionControl> control, bool pacing)
+Link::Link(JobTicket of, std::unique_ptr<CongestionControl> control, bool pacing,
+           std::shared_ptr<const SlotShares> all_shares, std::uint32_t own_share, const Link *first)
     : ticket(std::move(of)),
       membership(ticket),
-      certification(ticket.certified ? std::make_shared<const Certification>(ticket) : nullptr),
+      certification(first != nullptr   ? first->certification
+                    : ticket.certified ? std::make_shared<const Certification>(ticket)
+                                       : nullptr),
+      shares(std::move(all_shares)),
+      share(own_share),
       congestion(std::move(control)),
       pacer(pacing ? std::optional<Pacer>(std::in_place) : std::nullopt),
       paths(ticket.servers) {}

@@ -15,6 +15,7 @@
 #include "transport/pacing.hpp"
 #include "transport/rtt.hpp"
 #include "transport/slot_backoff.hpp"
+#include "transport/slot_shares.hpp"
 #include "transport/stats.hpp"
 #include "transport/ticket.hpp"
 
@@ -27,12 +28,17 @@ struct ServerPath {
     double min_request_interval_s() const;
 };
 
+/// Each share of the slots has a link of its own; with one share, it is that of the session.
 struct Link {
-    Link(JobTicket of, std::unique_ptr<CongestionControl> control, bool pacing);
+    /// @param first the link of another share, whose check words this one has too; null for the first.
+    Link(JobTicket of, std::unique_ptr<CongestionControl> control, bool pacing,
+         std::shared_ptr<const SlotShares> all_shares, std::uint32_t own_share, const Link *first = nullptr);
 
     JobTicket ticket;
     Membership membership;
     std::shared_ptr<const Certification> certification;  // null without check words
+    std::shared_ptr<const SlotShares> shares;
+    std::uint32_t share;
     std::unique_ptr<CongestionControl> congestion;
     std::optional<Pacer> pacer;
     SlotBackoff slot_backoff;
@@ -40,6 +46,8 @@ struct Link {
     TransportStats stats;
     std::int64_t sequence = 0;
     std::uint32_t unanswered_probes = 0;
+
+    bool owns(std::uint64_t position) const { return shares->count() == 1 || shares->of_position(position) == share; }
 
     void count_sent(std::size_t size, bool retransmission, bool bypass, bool requested = false) {
         ++stats.packets_sent;

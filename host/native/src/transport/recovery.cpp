@@ -122,7 +122,7 @@ void LossDetector::on_pending_received(std::uint64_t position, const Header &pen
     if (sent == nullptr) {
         return;  // not sent yet: its turn comes
     }
-    sent->round->note_pending(pending);
+    sent->round->note_pending(link_->share, pending);
     sent->probe = false;
     // The path is alive and another worker is late: probe on, at a moderate pace.
     PathRecovery &recovery = path(position);

@@ -4,254 +4,152 @@
 
 #include <algorithm>
 #include <cassert>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace lanesum::transport {
 
-RoundSequence::RoundSequence(JobTicket ticket, std::int64_t window, std::unique_ptr<CongestionControl> congestion,
-                             bool pacing)
-    : link_(std::make_shared<Link>(std::move(ticket), std::move(congestion), pacing)),
-      max_window_(std::min<std::int64_t>(window, link_->ticket.slots)),
-      next_epoch_(link_->ticket.epoch),
-      scheduler_(*link_),
-      recovery_(link_),
-      retransmit_buffer_(link_),
-      bitmaps_(link_->membership.members().size()) {}
+namespace {
 
-std::uint32_t RoundSequence::epoch() const {
-    return scheduler_.rounds().empty() ? next_epoch_ : scheduler_.rounds().front()->epoch();
+std::unique_ptr<CongestionControl> make_congestion(std::string_view name, std::int64_t max_window) {
+    auto control = congestion_control(name, max_window);
+    if (control == nullptr) {
+        throw std::invalid_argument("unknown congestion control: " + std::string(name));
+    }
+    return control;
 }
 
+}  // namespace
+
+RoundSequence::RoundSequence(const JobTicket &ticket, std::int64_t window, std::string_view congestion, bool pacing,
+                             std::uint32_t shares, std::uint32_t run_slots)
+    : next_epoch_(ticket.epoch) {
+    if (shares == 0 || shares > SLOT_SHARES || run_slots == 0 || (ticket.quorum != 0 && shares != 1)) {
+        throw std::invalid_argument("invalid number of shares");
+    }
+    const auto all = std::make_shared<const SlotShares>(ticket.slots, ticket.servers, shares, run_slots);
+    const std::vector<std::int64_t> windows = all->divide(std::min<std::int64_t>(window, ticket.slots));
+    for (std::uint32_t share = 0; share < shares; ++share) {
+        const Link *first = shares_.empty() ? nullptr : &shares_.front()->link();
+        auto link =
+            std::make_shared<Link>(ticket, make_congestion(congestion, windows[share]), pacing, all, share, first);
+        shares_.push_back(std::make_unique<SlotShare>(std::move(link), windows[share]));
+    }
+}
+
+std::uint32_t RoundSequence::epoch() const { return rounds().empty() ? next_epoch_ : rounds().front()->epoch(); }
+
 std::uint64_t RoundSequence::position() const {
-    const std::uint64_t begin = scheduler_.rounds().empty() ? scheduler_.end() : scheduler_.rounds().front()->begin();
-    return begin % (std::uint64_t{2} * link_->ticket.slots);
+    const std::uint64_t begin = rounds().empty() ? shares_.front()->end() : rounds().front()->begin();
+    return begin % (std::uint64_t{2} * link().ticket.slots);
 }
 
 std::shared_ptr<RoundState> RoundSequence::start(LaneOp op, std::span<const std::uint32_t> words, bool opening,
                                                  bool scattered) {
     assert(can_start());
-    auto round = std::make_shared<RoundState>(link_, op, words, next_epoch_, scheduler_.end(), opening, scattered);
-    scheduler_.begin(round);
-    retransmit_buffer_.begin(next_epoch_, round->batch());
+    auto round = std::make_shared<RoundState>(shares_.front()->shared_link(), op, words, next_epoch_,
+                                              shares_.front()->end(), opening, scattered);
+    for (const auto &share : shares_) {
+        share->begin(round);
+    }
     ++next_epoch_;
     return round;
 }
 
 void RoundSequence::continue_at(std::uint32_t epoch) {
-    assert(scheduler_.rounds().empty());
+    assert(rounds().empty());
     next_epoch_ = epoch;
-    const std::uint64_t foreign = link_->stats.foreign_packets;
-    link_->stats.reset();
-    link_->stats.foreign_packets += foreign;
-    link_->stats.packets_received += foreign;
+    for (const auto &share : shares_) {
+        TransportStats &stats = share->link().stats;
+        const std::uint64_t foreign = stats.foreign_packets;
+        stats.reset();
+        stats.foreign_packets += foreign;
+        stats.packets_received += foreign;
+    }
 }
 
 void RoundSequence::finish(RoundState &round) {
     assert(round.complete() && !round.retired());
-    ++link_->stats.rounds;
-    if (&round != scheduler_.rounds().front().get()) {
+    ++link().stats.rounds;
+    if (&round != rounds().front().get()) {
         // It waits for the rounds before it, and the caller does not keep the words for so long.
         round.batch()->keep_last(round.chunks());
     }
     round.retire();
-    while (!scheduler_.rounds().empty() && scheduler_.rounds().front()->retired()) {
-        retransmit_buffer_.end();
-        scheduler_.pop();
+    while (!rounds().empty() && rounds().front()->retired()) {
+        for (const auto &share : shares_) {
+            share->end_first();
+        }
     }
 }
-
-// Sending.
 
 std::span<const Datagram> RoundSequence::due(double now) {
-    outbox_.clear();
-    retransmit(now);
-    send_first(now);
-    if (retransmit_buffer_.has_requests()) {
-        retransmit_buffer_.due(now, outbox_);
+    datagrams_.clear();
+    for (const auto &share : shares_) {
+        const std::span<const Datagram> due = share->due(now);
+        datagrams_.insert(datagrams_.end(), due.begin(), due.end());
     }
-    return outbox_.lay_out();
-}
-
-void RoundSequence::retransmit(double now) {
-    for (const auto &[sent, bypass, requested] : recovery_.detect_loss(now, probe_position(), scheduler_.has_free())) {
-        const ChunkBatch &batch = *sent->round->batch();
-        recovery_.on_retransmitted(*sent, now, bypass);
-        link_->count_sent(batch.packet_bytes(), true, bypass, requested);
-        const bool refused = bypass && sent->round->server_failed(sent->chunk);
-        outbox_.add(batch, sent->chunk,
-                    FLAG_RETRANSMISSION | (bypass ? FLAG_BYPASS : 0u) | (refused ? FLAG_OVERFLOW : 0u));
-    }
-}
-
-void RoundSequence::send_first(double now) {
-    Link &link = *link_;
-    std::int64_t left = room(now);
-    for (SlotScheduler::Next next = scheduler_.take_next(left); next.round != nullptr;
-         next = scheduler_.take_next(--left)) {
-        const ChunkBatch &batch = *next.round->batch();
-        const auto chunk = static_cast<std::uint32_t>(next.position - next.round->begin());
-        const bool bypass = next.round->opening() || link.slot_backoff.bypasses(scheduler_.slot(next.position));
-        recovery_.on_packet_sent(next.position, *next.round, now, bypass);
-        link.count_sent(batch.packet_bytes(), false, bypass);
-        if (link.pacer) {
-            link.pacer->spend(1);
-        }
-        outbox_.add(batch, chunk, bypass ? FLAG_BYPASS : 0u);
-    }
-}
-
-std::int64_t RoundSequence::window() const { return std::min(max_window_, link_->congestion->congestion_window()); }
-
-std::int64_t RoundSequence::room(double now) {
-    const std::int64_t left = window() - recovery_.in_flight();
-    return link_->pacer ? std::min(left, link_->pacer->credit(now, window())) : left;
+    return datagrams_;
 }
 
 std::optional<double> RoundSequence::next_timeout(double now) {
-    if (retransmit_buffer_.has_requests() || recovery_.has_requests()) {
-        return 0.0;
+    std::optional<double> next;
+    for (const auto &share : shares_) {
+        const std::optional<double> timeout_s = share->next_timeout(now);
+        next = next && timeout_s ? std::min(*next, *timeout_s) : timeout_s ? timeout_s : next;
     }
-    const bool more_to_send = scheduler_.has_free();
-    if (recovery_.in_flight() == 0) {
-        return more_to_send ? std::optional(0.0) : std::nullopt;
-    }
-    const std::uint64_t probe = probe_position();
-    double left_s =
-        recovery_.time_left(now, probe < scheduler_.released() ? std::optional(probe) : std::nullopt, more_to_send);
-    if (link_->pacer && more_to_send && recovery_.in_flight() < window()) {
-        left_s = std::min(left_s, link_->pacer->left_s(window()).value_or(left_s));
-    }
-    return std::max(0.0, left_s);
-}
-
-// Receiving.
-
-RoundState *RoundSequence::in_flight(std::uint32_t epoch) const {
-    for (const auto &round : scheduler_.rounds()) {
-        if (round->epoch() == epoch) {
-            return round.get();
-        }
-    }
-    return nullptr;
+    return next;
 }
 
 ReceiveOutcome RoundSequence::receive(std::span<const std::byte> datagram, double now) {
-    TransportStats &stats = link_->stats;
-    const JobTicket &ticket = link_->ticket;
-    ++stats.packets_received;
-    stats.bytes_received += datagram.size();
-    if (datagram.size() >= HEADER_BYTES) {
-        const Header header = Header::unpack(datagram.data());
-        if (header.version == VERSION && header.job == ticket.job && header.tag == ticket.tag) {
-            link_->unanswered_probes = 0;
-            RoundState *round = in_flight(header.epoch);
-            if (header.kind == KIND_RESULT && round != nullptr) {
-                return take_result(*round, header, datagram, now);
-            }
-            if (header.kind == KIND_PENDING && datagram.size() == HEADER_BYTES) {
-                return take_pending(round, header, now);
-            }
-            if (header.kind == KIND_CONFLICT && datagram.size() == HEADER_BYTES) {
-                return take_conflict(round, header);
-            }
+    last_receiver_ = share_of(datagram);
+    SlotShare &share = *shares_[last_receiver_];
+    const ReceiveOutcome outcome = share.receive(datagram, now);
+    share.update_done();
+    return outcome;
+}
+
+std::uint32_t RoundSequence::share_of(std::span<const std::byte> datagram) const {
+    if (shares_.size() == 1 || datagram.size() < HEADER_BYTES) {
+        return 0;
+    }
+    const Header header = Header::unpack(datagram.data());
+    const SlotShares &shares = *link().shares;
+    for (const auto &round : rounds()) {
+        if (round->epoch() == header.epoch && header.chunk < round->chunks()) {
+            return shares.of_position(round->begin() + header.chunk);
         }
     }
-    ++stats.foreign_packets;
-    return ReceiveOutcome::nothing;
+    return header.slot < link().ticket.slots ? shares.of_slot(header.slot) : 0;
 }
 
-ReceiveOutcome RoundSequence::take_result(RoundState &round, const Header &header, std::span<const std::byte> datagram,
-                                          double now) {
-    Link &link = *link_;
-    TransportStats &stats = link.stats;
-    const std::uint32_t chunk = header.chunk;
-    if (header.op != static_cast<std::uint32_t>(round.size().op) || chunk >= round.chunks()) {
-        ++stats.foreign_packets;
-        return ReceiveOutcome::nothing;
+std::uint64_t RoundSequence::chunks_left() const {
+    std::uint64_t left = 0;
+    for (const auto &round : rounds()) {
+        left += round->left();
     }
-    if (round.is_done(chunk)) {
-        ++stats.duplicate_results;
-        return ReceiveOutcome::nothing;
-    }
-    const std::uint64_t position = round.begin() + chunk;
-    if (!link.membership.contributors(header, datagram, bitmaps_, round.is_owned(chunk)) ||
-        !may_have_result(position)) {
-        ++stats.foreign_packets;
-        round.count_refused();
-        return ReceiveOutcome::nothing;
-    }
-    if (!round.load_result(chunk, datagram, bitmaps_)) {
-        return take_failed_result(round, header);
-    }
-    round.store_result(chunk, bitmaps_);
-    const bool marked = header.flags & FLAG_ECN, collided = header.flags & FLAG_COLLISION;
-    stats.ecn_marks += marked;
-    stats.collisions += collided;
-    stats.partial_results += (header.flags & FLAG_PARTIAL) != 0;
-    stats.server_results += (header.flags & FLAG_BYPASS) != 0;
-    scheduler_.on_result(position);
-    link.slot_backoff.on_result(scheduler_.slot(position), collided);
-    recovery_.on_ack_received(position, now, marked, (header.flags & FLAG_RETRANSMISSION) != 0);
-    return ReceiveOutcome::completed;
+    return left;
 }
 
-ReceiveOutcome RoundSequence::take_failed_result(RoundState &round, const Header &header) {
-    ++link_->stats.failed_results;
-    round.count_failed(header);
-    const auto [of_switches, of_server] = round.failed_results().at(header.chunk);
-    if (header.flags & FLAG_BYPASS && of_switches + of_server >= MAX_FAILED_RESULTS) {
-        return ReceiveOutcome::failed;
+TransportStats::Totals RoundSequence::stats() const {
+    TransportStats::Totals totals;
+    for (const auto &share : shares_) {
+        totals.add(share->link().stats);
     }
-    // A timer repeats the request, see round_sequence.py.
-    if (!(header.flags & FLAG_BYPASS) || of_server == 1) {
-        recovery_.on_result_failed(round.begin() + header.chunk);
-    }
-    return ReceiveOutcome::nothing;
-}
-
-/// The result's contributors are in ``bitmaps_``.
-bool RoundSequence::may_have_result(std::uint64_t position) {
-    if (recovery_.sent(position) != nullptr) {
-        return true;
-    }
-    return scheduler_.is_free(position) && !link_->membership.includes_own(bitmaps_);
-}
-
-ReceiveOutcome RoundSequence::take_pending(RoundState *round, const Header &header, double now) {
-    ++link_->stats.pending_replies;
-    if (round != nullptr && !round->is_done(header.chunk)) {
-        if (!(header.flags & FLAG_GONE)) {
-            recovery_.on_pending_received(round->begin() + header.chunk, header, now);
-        } else if (link_->ticket.quorum != 0) {
-            return ReceiveOutcome::gone;
-        }
-    } else if (!link_->membership.has_own(header) && !(header.flags & FLAG_GONE)) {
-        retransmit_buffer_.request(header.epoch, header.chunk, header.flags & FLAG_BYPASS, now);
-    }
-    return ReceiveOutcome::nothing;
-}
-
-ReceiveOutcome RoundSequence::take_conflict(const RoundState *own, const Header &header) {
-    ++link_->stats.conflicts;
-    final_outbox_.clear();
-    if (own != nullptr && header.chunk < own->chunks() && recovery_.sent(own->begin() + header.chunk) != nullptr) {
-        link_->count_sent(own->batch()->packet_bytes(), true, true, true);
-        final_outbox_.add(*own->batch(), header.chunk, FLAG_RETRANSMISSION | FLAG_BYPASS);
-    }
-    final_outbox_.lay_out();
-    return ReceiveOutcome::conflict;
+    return totals;
 }
 
 bool RoundSequence::answered() const {
-    return std::ranges::any_of(scheduler_.rounds(), [](const auto &round) { return round->answered(); });
+    return std::ranges::any_of(rounds(), [](const auto &round) { return round->answered(); });
 }
 
 bool RoundSequence::target_reached() const {
-    return std::ranges::any_of(scheduler_.rounds(), [](const auto &round) { return round->target_reached(); });
+    return std::ranges::any_of(rounds(), [](const auto &round) { return round->target_reached(); });
 }
 
 std::vector<std::uint32_t> RoundSequence::missing_workers() const {
-    for (const auto &round : scheduler_.rounds()) {
+    for (const auto &round : rounds()) {
         if (!round->complete()) {
             return round->missing_workers();
         }

@@ -5,36 +5,37 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "transport/constants.hpp"
 #include "transport/link.hpp"
 #include "transport/outbox.hpp"
-#include "transport/recovery.hpp"
-#include "transport/retransmit_buffer.hpp"
 #include "transport/round_state.hpp"
-#include "transport/slot_scheduler.hpp"
+#include "transport/slot_share.hpp"
 
 namespace lanesum::transport {
 
-/// Outcome of a datagram. The last three end the session, and become MismatchError, ResultGoneError and
-/// CertificationError in Python.
-enum class ReceiveOutcome : std::uint8_t { nothing, completed, conflict, gone, failed };
-
-/// For one thread at a time, except ``stats``.
+/// Rounds in one or more shares of the slots. For one thread at a time, except ``stats``, ``target_reached`` and
+/// ``share_of``. Between ``start`` or ``finish`` and the next one, threads may use one ``share`` each.
 class RoundSequence {
 public:
-    /// @param window congestion window, at most (never more than the job's slots).
-    /// @param congestion made for ``std::min(window, slots)`` packets.
-    RoundSequence(JobTicket ticket, std::int64_t window, std::unique_ptr<CongestionControl> congestion,
-                  bool pacing = false);
+    /// @param window congestion window, at most (never more than the job's slots), or one packet for each
+    ///        share.
+    /// @param congestion see ``congestion_control``.
+    /// @param shares 1 for a job with a quorum, whose chunks complete in step.
+    /// @param run_slots see ``SlotShares``; not SLOT_RUN only in tests.
+    /// @throws std::invalid_argument if ``congestion``, ``shares`` or ``run_slots`` is not valid.
+    RoundSequence(const JobTicket &ticket, std::int64_t window, std::string_view congestion, bool pacing = false,
+                  std::uint32_t shares = 1, std::uint32_t run_slots = SLOT_RUN);
+    RoundSequence(const RoundSequence &) = delete;
+    RoundSequence &operator=(const RoundSequence &) = delete;
 
-    bool can_start() const {
-        return scheduler_.rounds().size() < (link_->ticket.quorum != 0 ? 1 : MAX_ROUNDS_IN_FLIGHT);
-    }
+    bool can_start() const { return rounds().size() < (link().ticket.quorum != 0 ? 1 : MAX_ROUNDS_IN_FLIGHT); }
 
     /// Starts the next round; only when ``can_start``. ``words``, in the machine's byte order, have to stay in place,
     /// unchanged, until ``finish`` of this round, or until no method of this object is called any more.
@@ -52,9 +53,6 @@ public:
     /// Returns the datagrams to send at ``now``, in or between rounds; valid until the next call of ``due``.
     std::span<const Datagram> due(double now);
 
-    /// See ``LossDetector``.
-    bool results_in_order() const { return recovery_.results_in_order(); }
-
     /// Returns the seconds until ``due`` may have something to send; nothing if only a datagram can change that.
     std::optional<double> next_timeout(double now);
 
@@ -62,42 +60,33 @@ public:
     ReceiveOutcome receive(std::span<const std::byte> datagram, double now);
 
     /// Returns the datagrams to send after a conflict; valid until the next one.
-    std::span<const Datagram> final_datagrams() const { return final_outbox_.datagrams(); }
+    std::span<const Datagram> final_datagrams() const { return shares_[last_receiver_]->final_datagrams(); }
 
     bool answered() const;
     std::vector<std::uint32_t> missing_workers() const;
+
+    std::uint32_t shares() const { return static_cast<std::uint32_t>(shares_.size()); }
+    SlotShare &share(std::uint32_t number) { return *shares_[number]; }
+    /// Returns the share that takes a datagram.
+    std::uint32_t share_of(std::span<const std::byte> datagram) const;
+    /// Chunks without a result of all rounds in flight.
+    std::uint64_t chunks_left() const;
 
     /// A round has reached its target (``RoundState::set_target``).
     bool target_reached() const;
     std::uint32_t epoch() const;
     std::uint64_t position() const;
-    const TransportStats &stats() const { return link_->stats; }
-    Link &link() const { return *link_; }
+    TransportStats::Totals stats() const;
+    /// Link of the first share.
+    Link &link() const { return shares_.front()->link(); }
 
 private:
-    void retransmit(double now);
-    void send_first(double now);
-    std::uint64_t probe_position() const { return scheduler_.first_unacked(); }
-    std::int64_t window() const;
-    std::int64_t room(double now);
-    /// Null unless the round of that number is in flight.
-    RoundState *in_flight(std::uint32_t epoch) const;
-    ReceiveOutcome take_result(RoundState &round, const Header &header, std::span<const std::byte> datagram,
-                               double now);
-    ReceiveOutcome take_failed_result(RoundState &round, const Header &header);
-    bool may_have_result(std::uint64_t position);
-    ReceiveOutcome take_pending(RoundState *round, const Header &header, double now);
-    ReceiveOutcome take_conflict(const RoundState *own, const Header &header);
+    const std::deque<std::shared_ptr<RoundState>> &rounds() const { return shares_.front()->rounds(); }
 
-    std::shared_ptr<Link> link_;
-    std::int64_t max_window_;
     std::uint32_t next_epoch_;
-    SlotScheduler scheduler_;
-    LossDetector recovery_;
-    RetransmitBuffer retransmit_buffer_;
-    std::vector<std::uint32_t> bitmaps_;  // of the result being received
-    Outbox outbox_;
-    Outbox final_outbox_;
+    std::vector<std::unique_ptr<SlotShare>> shares_;
+    std::uint32_t last_receiver_ = 0;  // share of the last datagram
+    std::vector<Datagram> datagrams_;  // of all shares
 };
 
 }  // namespace lanesum::transport

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/round_state.hpp"
 
+#include <set>
+
 #include "lanes/lanes.hpp"
 
 namespace lanesum::transport {
@@ -30,9 +32,14 @@ RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const st
       result_(memory::allocate_words(chunks_ / shards_ * data_words_)),
       contributors_(chunks_ * racks_),
       done_(chunks_),
-      left_(chunks_),
+      parts_(link_->shares->count()),
       released_(chunks_) {
     const JobTicket &ticket = link_->ticket;
+    for (std::uint32_t share = 0; share < parts_.size(); ++share) {
+        parts_[share].left = link_->shares->num_positions(share, begin, chunks_);
+        parts_[share].prefix_slot = static_cast<std::uint32_t>(begin % ticket.slots);
+        done_chunks(share);  // a share may have no chunk, or not the first ones
+    }
     Header header;
     header.job = ticket.job;
     header.tag = ticket.tag;
@@ -48,10 +55,78 @@ RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const st
 }
 
 std::uint32_t RoundState::done_chunks() {
-    while (done_prefix_ < chunks_ && done_[done_prefix_]) {
-        ++done_prefix_;
+    std::uint32_t done = chunks_;
+    for (std::uint32_t share = 0; share < parts_.size(); ++share) {
+        done = std::min(done, done_chunks(share));
     }
-    return done_prefix_;
+    return done;
+}
+
+std::uint32_t RoundState::done_chunks(std::uint32_t share) {
+    const SlotShares &shares = *link_->shares;
+    Part &part = parts_[share];
+    const std::uint32_t before = part.done_prefix.load(std::memory_order_relaxed);
+    std::uint32_t prefix = before;
+    if (parts_.size() == 1) {
+        while (prefix < chunks_ && done_[prefix]) {
+            ++prefix;
+        }
+    } else {  // other threads write done_ of other shares
+        while (prefix < chunks_ && (shares.of_slot(part.prefix_slot) != share || done_[prefix])) {
+            ++prefix;
+            part.prefix_slot = part.prefix_slot + 1 == link_->ticket.slots ? 0 : part.prefix_slot + 1;
+        }
+    }
+    if (prefix != before) {
+        part.done_prefix = prefix;
+    }
+    return prefix;
+}
+
+bool RoundState::target_reached() const {
+    return target_ != NO_TARGET && std::ranges::all_of(parts_, [&](const Part &part) {
+               return part.done_prefix >= std::min(target_, chunks_);
+           });
+}
+
+std::uint32_t RoundState::left() const {
+    std::uint32_t left = 0;
+    for (const Part &part : parts_) {
+        left += part.left;
+    }
+    return left;
+}
+
+bool RoundState::answered() const {
+    return left() < chunks_ || std::ranges::any_of(parts_, [](const Part &part) { return !part.arrived.empty(); });
+}
+
+RoundState::FailedResults RoundState::failed_results() const {
+    FailedResults all;
+    for (const Part &part : parts_) {
+        all.insert(part.failed_results.begin(), part.failed_results.end());
+    }
+    return all;
+}
+
+std::pair<std::uint32_t, std::uint32_t> RoundState::count_failed(std::uint32_t share, const Header &header) {
+    auto &counts = parts_[share].failed_results[header.chunk];
+    ++(header.flags & FLAG_BYPASS ? counts.second : counts.first);
+    return counts;
+}
+
+bool RoundState::server_failed(std::uint32_t share, std::uint32_t chunk) const {
+    const auto &failed = parts_[share].failed_results;
+    const auto found = failed.find(chunk);
+    return found != failed.end() && found->second.second != 0;
+}
+
+std::uint64_t RoundState::refused_results() const {
+    std::uint64_t refused = 0;
+    for (const Part &part : parts_) {
+        refused += part.refused_results;
+    }
+    return refused;
 }
 
 bool RoundState::load_result(std::uint32_t chunk, std::span<const std::byte> datagram,
@@ -66,29 +141,39 @@ bool RoundState::load_result(std::uint32_t chunk, std::span<const std::byte> dat
            certification_->is_right(size_.op, epoch_, chunk, data, payload + data_words_ * WORD_BYTES, bitmaps);
 }
 
-void RoundState::store_result(std::uint32_t chunk, std::span<const std::uint32_t> bitmaps) {
+void RoundState::store_result(std::uint32_t share, std::uint32_t chunk, std::span<const std::uint32_t> bitmaps) {
+    Part &part = parts_[share];
     std::ranges::copy(bitmaps, contributors_.begin() + static_cast<std::ptrdiff_t>(chunk * racks_));
     done_[chunk] = 1;
-    --left_;
-    if (const auto at = arrived_.empty() ? report_of_.end() : report_of_.find(chunk); at != report_of_.end()) {
-        arrived_.erase(at->second);
-        report_of_.erase(at);
+    --part.left;
+    if (const auto at = part.arrived.empty() ? part.report_of.end() : part.report_of.find(chunk);
+        at != part.report_of.end()) {
+        part.arrived.erase(at->second);
+        part.report_of.erase(at);
     }
 }
 
-void RoundState::note_pending(const Header &pending) {
-    const auto [at, first] = report_of_.try_emplace(pending.chunk);
+void RoundState::note_pending(std::uint32_t share, const Header &pending) {
+    Part &part = parts_[share];
+    const auto [at, first] = part.report_of.try_emplace(pending.chunk);
     if (first) {
-        arrived_.emplace_back(pending.chunk, Arrived{});
+        part.arrived.emplace_back(pending.chunk, Arrived{});
     } else {
-        arrived_.splice(arrived_.end(), arrived_, at->second);
+        part.arrived.splice(part.arrived.end(), part.arrived, at->second);
     }
-    at->second = std::prev(arrived_.end());
+    at->second = std::prev(part.arrived.end());
     at->second->second = link_->membership.update_arrived(at->second->second, pending);
 }
 
 std::vector<std::uint32_t> RoundState::missing_workers() const {
-    return arrived_.empty() ? std::vector<std::uint32_t>{} : link_->membership.missing(arrived_.back().second);
+    std::set<std::uint32_t> missing;  // in the latest report of each share
+    for (const Part &part : parts_) {
+        if (!part.arrived.empty()) {
+            const auto of_share = link_->membership.missing(part.arrived.back().second);
+            missing.insert(of_share.begin(), of_share.end());
+        }
+    }
+    return {missing.begin(), missing.end()};
 }
 
 }  // namespace lanesum::transport

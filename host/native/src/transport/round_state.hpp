@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -51,26 +52,26 @@ public:
     bool certified() const { return certification_ != nullptr; }
     /// Results that failed their check, of switches and of the server, by chunk.
     using FailedResults = std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>>;
-    const FailedResults &failed_results() const { return failed_results_; }
-    void count_failed(const Header &header) {
-        auto &[of_switches, of_server] = failed_results_[header.chunk];
-        ++(header.flags & FLAG_BYPASS ? of_server : of_switches);
-    }
+    FailedResults failed_results() const;
+    /// Counts a result that failed its check; returns the counts of its chunk.
+    std::pair<std::uint32_t, std::uint32_t> count_failed(std::uint32_t share, const Header &header);
     /// A result of the chunk from the server failed its check.
-    bool server_failed(std::uint32_t chunk) const {
-        const auto found = failed_results_.find(chunk);
-        return found != failed_results_.end() && found->second.second != 0;
-    }
-    std::uint64_t refused_results() const { return refused_results_; }
-    void count_refused() { ++refused_results_; }
+    bool server_failed(std::uint32_t share, std::uint32_t chunk) const;
+    std::uint64_t refused_results() const;
+    void count_refused(std::uint32_t share) { ++parts_[share].refused_results; }
 
-    bool complete() const { return left_ == 0; }
-    bool answered() const { return left_ < chunks_ || !arrived_.empty(); }
+    bool complete() const { return left() == 0; }
+    bool complete(std::uint32_t share) const { return parts_[share].left == 0; }
+    /// Chunks without a result.
+    std::uint32_t left() const;
+    bool answered() const;
     /// This worker needs the sum of the chunk.
     bool is_owned(std::uint32_t chunk) const { return chunk % shards_ == own_shard_; }
     bool is_done(std::uint32_t chunk) const { return chunk >= chunks_ || done_[chunk]; }
     /// Number of leading chunks that have their results; the next chunk is the first without one.
     std::uint32_t done_chunks();
+    /// The same for the chunks of one share: all of its chunks before the returned one have their results.
+    std::uint32_t done_chunks(std::uint32_t share);
 
     /// Sends nothing before ``release``: the words are still being encoded. Only for the last round in flight.
     void withhold() { released_ = 0; }
@@ -80,13 +81,14 @@ public:
 
     /// Sets the number of leading chunks whose results end ``WorkerLoop::run``.
     void set_target(std::uint32_t chunks) { target_ = chunks; }
-    bool target_reached() { return target_ != NO_TARGET && done_chunks() >= std::min(target_, chunks_); }
+    /// Returns true if the ``done_chunks`` of all shares, as of their last calls, reach the target; from any thread.
+    bool target_reached() const;
 
     /// Loads a result, and returns true if it passes the check of a certified round.
     bool load_result(std::uint32_t chunk, std::span<const std::byte> datagram, std::span<const std::uint32_t> bitmaps);
     /// Stores the contributors of a result that was loaded.
-    void store_result(std::uint32_t chunk, std::span<const std::uint32_t> bitmaps);
-    void note_pending(const Header &pending);
+    void store_result(std::uint32_t share, std::uint32_t chunk, std::span<const std::uint32_t> bitmaps);
+    void note_pending(std::uint32_t share, const Header &pending);
     std::vector<std::uint32_t> missing_workers() const;
 
     /// Accumulator words in the machine's byte order, without padding; only those of done chunks are set.
@@ -102,6 +104,17 @@ public:
 private:
     using Reports = std::list<std::pair<std::uint32_t, Arrived>>;
 
+    /// State of the chunks of one share, which one thread at a time changes; aligned to cache lines.
+    struct alignas(64) Part {
+        std::uint32_t left = 0;
+        std::uint32_t prefix_slot = 0;  // slot of done_prefix
+        std::atomic<std::uint32_t> done_prefix = 0;
+        std::uint64_t refused_results = 0;
+        FailedResults failed_results;
+        Reports arrived;  // of chunks without a result; the latest report comes last
+        std::unordered_map<std::uint32_t, Reports::iterator> report_of;
+    };
+
     std::shared_ptr<Link> link_;
     std::shared_ptr<const Certification> certification_;
     std::size_t data_words_;
@@ -112,20 +125,15 @@ private:
     std::uint64_t begin_;
     RoundSize size_;
     bool opening_;
-    std::uint64_t refused_results_ = 0;
-    FailedResults failed_results_;
     std::shared_ptr<ChunkBatch> batch_;
     std::size_t result_words_;
     std::size_t racks_;
     memory::Words result_;
     std::vector<std::uint32_t> contributors_;
     std::vector<std::uint8_t> done_;
-    std::uint32_t done_prefix_ = 0;
-    std::uint32_t left_;
+    std::vector<Part> parts_;  // by share
     std::uint32_t released_;
     std::uint32_t target_ = NO_TARGET;
-    Reports arrived_;  // of chunks without a result; the latest report comes last
-    std::unordered_map<std::uint32_t, Reports::iterator> report_of_;
 };
 
 }  // namespace lanesum::transport

@@ -17,7 +17,7 @@ void SlotScheduler::begin(std::shared_ptr<RoundState> round) {
         return;
     }
     for (std::uint64_t position = begin; position < std::min(end_, begin + slots_); ++position) {
-        if (is_free(position)) {
+        if (link_.owns(position) && is_free(position)) {
             free(position);
         }
     }
@@ -38,8 +38,8 @@ SlotScheduler::Next SlotScheduler::take_next(std::int64_t room) {
 
 std::uint64_t SlotScheduler::first_unacked() const {
     for (const auto &round : rounds_) {
-        if (!round->complete()) {
-            return round->begin() + round->done_chunks();
+        if (!round->complete(link_.share)) {
+            return round->begin() + round->done_chunks(link_.share);
         }
     }
     return end_;

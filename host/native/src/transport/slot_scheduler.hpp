@@ -21,7 +21,9 @@ public:
         std::uint64_t position;
     };
 
-    explicit SlotScheduler(const Link &link) : slots_(link.ticket.slots), in_step_(link.ticket.quorum != 0) {}
+    /// @param link of the share whose positions are scheduled; has to exist as long as this.
+    explicit SlotScheduler(const Link &link)
+        : link_(link), slots_(link.ticket.slots), in_step_(link.ticket.quorum != 0) {}
 
     void begin(std::shared_ptr<RoundState> round);
     /// Rounds in flight, in order, with complete ones behind one that is not.
@@ -48,6 +50,7 @@ private:
     bool is_done(std::uint64_t position) const;
     RoundState *round_of(std::uint64_t position) const;
 
+    const Link &link_;
     std::uint32_t slots_;
     bool in_step_;
     std::deque<std::shared_ptr<RoundState>> rounds_;

@@ -3,7 +3,10 @@
 // Packet counters of a worker; lanesum/transport/stats.py defines them.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <functional>
 
 #include "transport/constants.hpp"
 #include "transport/counter.hpp"
@@ -25,13 +28,29 @@ struct TransportStats {
         latency.reset();
     }
 
-    /// Calls ``visit(name, value)`` for each counter, without ``latency``.
-    template <typename Visit>
-    void each(Visit visit) const {
-#define LANESUM_VISIT(name) visit(#name, static_cast<std::uint64_t>(name));
-        LANESUM_TRANSPORT_COUNTERS(LANESUM_VISIT)
+    /// Sums of the counts of several threads.
+    struct Totals {
+#define LANESUM_TOTAL(name) std::uint64_t name = 0;
+        LANESUM_TRANSPORT_COUNTERS(LANESUM_TOTAL)
+#undef LANESUM_TOTAL
+        std::array<std::uint64_t, LATENCY_BUCKETS> latency{};
+
+        void add(const TransportStats &stats) {
+#define LANESUM_ADD(name) name += stats.name;
+            LANESUM_TRANSPORT_COUNTERS(LANESUM_ADD)
+#undef LANESUM_ADD
+            const auto counts = stats.latency.counts();
+            std::ranges::transform(latency, counts, latency.begin(), std::plus{});
+        }
+
+        /// Calls ``visit(name, value)`` for each counter, without ``latency``.
+        template <typename Visit>
+        void each(Visit visit) const {
+#define LANESUM_VISIT(name) visit(#name, name);
+            LANESUM_TRANSPORT_COUNTERS(LANESUM_VISIT)
 #undef LANESUM_VISIT
-    }
+        }
+    };
 };
 
 }  // namespace lanesum::transport

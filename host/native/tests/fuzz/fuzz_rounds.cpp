@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
 // Datagrams to the rounds of a worker. Circumstances of a datagram: half milliseconds since the one before it. Choices:
-// shape of the job, congestion control, slots, rounds in flight. Jobs as in seeds.py.
+// shape of the job, congestion control, slots, rounds in flight, shares of the slots. Jobs as in seeds.py.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -26,6 +26,12 @@ constexpr std::size_t ROUND_WORDS = 45;  // whole groups of any operation, and n
 constexpr std::uint8_t TWO_LEVELS = 0x01, QUORUM = 0x02, FIXED = 0x04;
 constexpr std::uint8_t IN_FLIGHT = 0x40;  // this bit and above: rounds in flight, less one
 constexpr double STEP_S = 0.0005;
+
+/// With an odd number of slots above 4, they are divided into three shares.
+std::uint32_t shares(std::uint8_t choices) {
+    const std::uint32_t slots = 1U + (choices >> 3) % 8;
+    return choices & QUORUM || slots < 5 || slots % 2 == 0 ? 1U : 3U;
+}
 
 JobTicket ticket(std::uint8_t choices) {
     const std::uint32_t job = choices & TWO_LEVELS ? TWO_LEVEL_JOB : ONE_LEVEL_JOB;
@@ -54,9 +60,8 @@ void check(const Datagram &datagram, const RoundSequence &rounds) {
 class Session {
 public:
     explicit Session(std::uint8_t choices)
-        : slots_(ticket(choices).slots),
-          in_flight_(choices & QUORUM ? 1U : 1U + choices / IN_FLIGHT),
-          rounds_(ticket(choices), 64, congestion_control(choices & FIXED ? "fixed" : "aimd", std::min(64U, slots_))) {
+        : in_flight_(choices & QUORUM ? 1U : 1U + choices / IN_FLIGHT),
+          rounds_(ticket(choices), 64, choices & FIXED ? "fixed" : "aimd", false, shares(choices), 1) {
         std::iota(words_.begin(), words_.end(), 0x01020304U);
     }
 
@@ -113,7 +118,6 @@ private:
         }
     }
 
-    std::uint32_t slots_;
     std::uint32_t in_flight_;
     std::vector<std::uint32_t> words_ = std::vector<std::uint32_t>(ROUND_WORDS);
     RoundSequence rounds_;
