@@ -11,6 +11,7 @@ import pytest
 from lanesum_control.controller.controller import Controller
 from lanesum_control.errors import AdmissionError, QuotaError
 from lanesum_control.state.store import Store
+from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request, what
 
 RACKS, BOTH = {"s1", "s2"}, {"spine1", "spine2"}
@@ -160,6 +161,16 @@ def test_drained_link_moves_paths_of_its_rack(site: Site, tmp_path: Path) -> Non
         assert uplinks(site) == {6}
         assert again.undrain("s1-spine1") == ["a"]
         assert (summing(again), uplinks(site)) == (RACKS | BOTH, {5, 6})
+
+
+def test_commands_drain_list_and_return_a_link(controller: Controller, address: str) -> None:
+    controller.admit(request())
+    at = ("--controller", address)
+    drained = invoke(["controller", "drain", "s1-spine1", "--reason", "new cable", *at])
+    assert drained.output.splitlines()[-1] == "s1-spine1 is drained; 1 jobs moved."
+    listed = invoke(["controller", "switches", *at]).output
+    assert "s1-spine1" in listed and "new cable" in listed
+    assert invoke(["controller", "undrain", "s1-spine1", *at]).output == "s1-spine1 is returned, and sums for a.\n"
 
 
 def test_cut_links_of_a_rack_leave_its_paths(controller: Controller, site: Site) -> None:
