@@ -31,8 +31,10 @@ SPAWNED_RANKS = "LANESUM_SPAWNED_RANKS"
 
 #: ``auto``, ``off`` or ``required``: the native extension.
 NATIVE = "LANESUM_NATIVE"
-#: Threads of the codec loops and of a session's packets; by default chosen from the cores and ranks of the host.
+#: Threads of the codec loops; by default chosen from the cores and ranks of the host.
 THREADS = "LANESUM_THREADS"
+#: Threads that send and receive for a session; by default chosen from the cores and ranks of the host.
+TRANSPORT_THREADS = "LANESUM_TRANSPORT_THREADS"
 #: Busy-poll limit, in microseconds.
 SPIN = "LANESUM_SPIN"
 #: ``on`` or ``off``: let the process group average steps where that is faster.

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from lanesum import environment
 from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import SLOT_SHARES
 
 #: Threads that the native kernels permit.
 MAX_THREADS = 256
@@ -32,35 +33,46 @@ _OWN_GROUPS = Path("/proc/self/cgroup")
 
 
 class ThreadChoice(NamedTuple):
-    """Numbers of threads of the native extension, of its codec loops and of a session's transport, and the reason."""
+    """Number of threads of the native extension for one purpose, and the reason."""
 
     number: int
-    transport: int
     reason: str
 
 
 def thread_choice() -> ThreadChoice:
-    """Return the numbers of threads, which are fixed at their first use, and the reason.
+    """Return the number of threads of the codec loops, which is fixed at its first use, and the reason.
 
     Raises ConfigurationError if ``LANESUM_THREADS`` or ``LOCAL_WORLD_SIZE`` is invalid.
     """
+    return _chosen(environment.THREADS, MAX_THREADS)
+
+
+def transport_thread_choice() -> ThreadChoice:
+    """Return the number of threads that send and receive for a session, at most, and the reason; see ``thread_choice``.
+
+    Raises ConfigurationError if ``LANESUM_TRANSPORT_THREADS`` or ``LOCAL_WORLD_SIZE`` is invalid.
+    """
+    return _chosen(environment.TRANSPORT_THREADS, SLOT_SHARES)
+
+
+def _chosen(variable: str, highest: int) -> ThreadChoice:
     ranks = os.environ.get(environment.SPAWNED_RANKS) or os.environ.get(environment.LOCAL_WORLD_SIZE)
-    return _chosen(os.environ.get(environment.THREADS), ranks)
+    return _chosen_by(variable, highest, os.environ.get(variable), ranks)
 
 
 @functools.cache
-def _chosen(given: str | None, ranks: str | None) -> ThreadChoice:
+def _chosen_by(variable: str, highest: int, given: str | None, ranks: str | None) -> ThreadChoice:
     if given is not None:
-        number = _parsed(environment.THREADS, given, MAX_THREADS)
-        return ThreadChoice(number, number, f"{environment.THREADS} says so")
+        return ThreadChoice(_parsed(variable, given, highest), f"{variable} says so")
     if ranks is None:
-        return ThreadChoice(1, 1, f"{environment.LOCAL_WORLD_SIZE} does not say how many ranks share the host")
+        return ThreadChoice(1, f"{environment.LOCAL_WORLD_SIZE} does not say how many ranks share the host")
     sharing, cores = _parsed(environment.LOCAL_WORLD_SIZE, ranks, 1 << 16), usable_cores()
-    # The thread that sends needs a core as well.
     share = cores // sharing
-    number = min(share, _MAX_DEFAULT_THREADS) if share >= _MIN_SHARE else 1
-    transport = _DEFAULT_TRANSPORT_THREADS if share >= _MIN_TRANSPORT_SHARE else 1
-    return ThreadChoice(number, transport, f"usable cores: {cores}, ranks of this host: {sharing}")
+    if variable == environment.TRANSPORT_THREADS:
+        number = _DEFAULT_TRANSPORT_THREADS if share >= _MIN_TRANSPORT_SHARE else 1
+    else:  # the thread that sends needs a core as well
+        number = min(share, _MAX_DEFAULT_THREADS) if share >= _MIN_SHARE else 1
+    return ThreadChoice(number, f"usable cores: {cores}, ranks of this host: {sharing}")
 
 
 def _parsed(variable: str, text: str, highest: int) -> int:

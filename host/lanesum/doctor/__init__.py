@@ -24,7 +24,7 @@ _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     software.versions,
     software.implementations,
     software.lanes,
-    software.codec_threads,
+    software.threads,
     system.sockets,
     system.steering,
     system.offload,

@@ -10,7 +10,7 @@ import platform
 from collections.abc import Iterator
 
 from lanesum._internal.native import Availability, availability
-from lanesum._internal.processors import thread_choice
+from lanesum._internal.processors import thread_choice, transport_thread_choice
 from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.errors import LanesumError
 from lanesum.protocol.spec import VERSION
@@ -69,14 +69,15 @@ def lanes() -> Iterator[Finding]:
     yield ok("lane operations", f"Native, with vectors of level {found.core.lane_level()}; the processor has {levels}.")
 
 
-def codec_threads() -> Iterator[Finding]:
+def threads() -> Iterator[Finding]:
     """Report the numbers of threads of codecs and transport, and why."""
-    try:
-        chosen = thread_choice()
-    except LanesumError as error:
-        yield problem("codec threads", error.what, "Correct the variable, or unset it: it has a default.")
-        return
-    yield ok("codec threads", f"{chosen.number}, and {chosen.transport} for packets ({chosen.reason}).")
+    for name, choose in (("codec threads", thread_choice), ("transport threads", transport_thread_choice)):
+        try:
+            chosen = choose()
+        except LanesumError as error:
+            yield problem(name, error.what, "Correct the variable, or unset it: it has a default.")
+            continue
+        yield ok(name, f"{chosen.number} ({chosen.reason}).")
 
 
 # Module, its distribution, its purpose, and the command that installs it.

@@ -8,7 +8,7 @@ import importlib.metadata
 import logging
 from dataclasses import dataclass
 
-from lanesum._internal.processors import thread_choice
+from lanesum._internal.processors import thread_choice, transport_thread_choice
 from lanesum.transport import TransportStats
 
 logger = logging.getLogger(__name__)
@@ -57,8 +57,8 @@ class HookStats:
     @property
     def transport_threads(self) -> str:
         """Number of threads that send and receive, at most, and why."""
-        chosen = thread_choice()
-        return f"{chosen.transport} ({chosen.reason})"
+        chosen = transport_thread_choice()
+        return f"{chosen.number} ({chosen.reason})"
 
     def as_dict(self) -> dict[str, float]:
         """Return the figures that a training logs, flat and as numbers only.
@@ -86,7 +86,7 @@ class HookStats:
             "error_bound": self.error_bound,
             "error_estimate": self.error_estimate,
             "codec_threads": thread_choice().number,
-            "transport_threads": thread_choice().transport,
+            "transport_threads": transport_thread_choice().number,
         }
 
 

@@ -9,8 +9,8 @@ import logging
 from typing import TYPE_CHECKING, TypeAlias
 
 from lanesum._internal.native import availability
-from lanesum._internal.processors import thread_choice
-from lanesum.protocol.spec import SLOT_RUN, SLOT_SHARES
+from lanesum._internal.processors import transport_thread_choice
+from lanesum.protocol.spec import SLOT_RUN
 from lanesum.transport.native_engine import AnyRoundState, NativeRoundSequence, NativeWorkerLoop, make_round_sequence
 from lanesum.transport.options import SessionOptions
 from lanesum.transport.sockets import ServerSockets
@@ -29,15 +29,16 @@ CompletedRound: TypeAlias = "AnyRoundState | _core.RoundState"
 
 
 def transport_threads(ticket: JobTicket, options: SessionOptions) -> int:
-    """Return the number of threads of a session's transport: that of ``thread_choice`` where several are possible.
+    """Return the number of threads of a session's transport.
 
+    It is that of ``transport_thread_choice`` where several threads are possible.
     One thread serves sessions in Python, and jobs with a quorum, whose chunks complete in step. Each thread needs a run
     of slots (``SLOT_RUN``) in the window.
 
     Raises ConfigurationError if the environment names no valid number.
     """
     window = ticket.slots if options.window is None else min(options.window, ticket.slots)
-    number = min(thread_choice().transport, SLOT_SHARES, window // (SLOT_RUN * len(ticket.servers)))
+    number = min(transport_thread_choice().number, window // (SLOT_RUN * len(ticket.servers)))
     native = availability().core is not None and isinstance(options.congestion, str) and options.wrap_socket is None
     return number if native and number > 1 and not ticket.quorum else 1
 

@@ -22,9 +22,10 @@ def sixteen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)))
     for name in ("_TOPOLOGY", "_GROUPS", "_OWN_GROUPS"):
         monkeypatch.setattr(processors, name, tmp_path / name)
-    for variable in (environment.THREADS, environment.SPAWNED_RANKS, environment.LOCAL_WORLD_SIZE):
+    ranks = (environment.SPAWNED_RANKS, environment.LOCAL_WORLD_SIZE)
+    for variable in (environment.THREADS, environment.TRANSPORT_THREADS, *ranks):
         monkeypatch.delenv(variable, raising=False)
-    processors._chosen.cache_clear()
+    processors._chosen_by.cache_clear()
     return tmp_path
 
 
@@ -75,27 +76,29 @@ def test_default_threads_divide_cores_among_ranks(
         monkeypatch.setenv(environment.LOCAL_WORLD_SIZE, ranks)
     chosen = processors.thread_choice()
     assert chosen.number == dispatch.threads() == number
-    assert chosen.transport == transport
+    assert processors.transport_thread_choice() == (transport, chosen.reason)
     assert chosen.reason == (
         f"usable cores: 16, ranks of this host: {ranks}"
         if ranks
         else "LOCAL_WORLD_SIZE does not say how many ranks share the host"
     )
-    (found,) = software.codec_threads()
-    assert found.what == f"{number}, and {transport} for packets ({chosen.reason})."
+    found = [finding.what for finding in software.threads()]
+    assert found == [f"{number} ({chosen.reason}).", f"{transport} ({chosen.reason})."]
 
 
 def test_default_threads_divide_cores_among_spawned_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The script of ``launch --spawn`` is the only process of torchrun on its host."""
     monkeypatch.setenv(environment.LOCAL_WORLD_SIZE, "1")
     monkeypatch.setenv(environment.SPAWNED_RANKS, "5")
-    assert dispatch.thread_choice() == (3, "usable cores: 16, ranks of this host: 5")
+    assert processors.thread_choice() == (3, "usable cores: 16, ranks of this host: 5")
 
 
 def test_given_threads_outrank_cores_and_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(environment.LOCAL_WORLD_SIZE, "4")
     monkeypatch.setenv(environment.THREADS, "31")
-    assert processors.thread_choice() == (31, 31, "LANESUM_THREADS says so")
+    assert processors.thread_choice() == (31, "LANESUM_THREADS says so")
+    monkeypatch.setenv(environment.TRANSPORT_THREADS, "24")
+    assert processors.transport_thread_choice() == (24, "LANESUM_TRANSPORT_THREADS says so")
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "", "1.5"])
@@ -103,5 +106,5 @@ def test_invalid_number_of_ranks_is_refused(text: str, monkeypatch: pytest.Monke
     monkeypatch.setenv(environment.LOCAL_WORLD_SIZE, text)
     with pytest.raises(ConfigurationError, match=f"Invalid LOCAL_WORLD_SIZE='{text}': expected an integer from 1 to"):
         dispatch.threads()
-    (found,) = software.codec_threads()
+    found, _ = software.threads()
     assert found.status.value == "problem" and "expected an integer from 1 to 65536" in found.what

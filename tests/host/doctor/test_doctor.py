@@ -246,11 +246,13 @@ def test_missing_packages_are_notes_with_install_command() -> None:
         assert package in checks[name]["next_step"]
 
 
-@pytest.mark.parametrize("variable", ["LANESUM_THREADS", "LOCAL_WORLD_SIZE"])
-def test_codec_threads_of_wrong_variable_name_it_alone(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+@pytest.mark.parametrize("variable", ["LANESUM_THREADS", "LANESUM_TRANSPORT_THREADS", "LOCAL_WORLD_SIZE"])
+def test_threads_of_wrong_variable_name_it_alone(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.delenv("LANESUM_THREADS", raising=False)
     monkeypatch.setenv(variable, "many")
-    (finding,) = software.codec_threads()
-    text = f"{finding.what} {finding.next_step}"
-    assert f"Invalid {variable}='many'" in text and "Correct the variable, or unset it" in text
-    assert ("LANESUM_THREADS" in text) == (variable == "LANESUM_THREADS")
+    codec, transport = software.threads()
+    findings = {"LANESUM_THREADS": [codec], "LANESUM_TRANSPORT_THREADS": [transport]}.get(variable, [codec, transport])
+    for finding in findings:
+        text = f"{finding.what} {finding.next_step}"
+        assert f"Invalid {variable}='many'" in text and "Correct the variable, or unset it" in text
+        assert text.count("LANESUM") == (variable != "LOCAL_WORLD_SIZE")

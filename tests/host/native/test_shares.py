@@ -128,7 +128,7 @@ def test_workers_with_other_threads_share_rounds(
         for server in opened:
             server.admit(ServerJob.from_tickets(made))
         for one, number in zip(made, threads, strict=True):
-            monkeypatch.setenv(environment.THREADS, str(number))
+            monkeypatch.setenv(environment.TRANSPORT_THREADS, str(number))
             transports.append(stack.enter_context(contextlib.closing(UdpTransport(one, options))))
         assert [divided(transport) for transport in transports] == list(threads)
         plans = random_plans(servers, len(threads), [64 * CHUNKS, 64 * 7, 64 * CHUNKS])
@@ -148,7 +148,7 @@ def test_workers_with_other_threads_share_rounds(
 @pytest.fixture
 def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[UdpTransport, AggregationServer]]:
     """A worker with three threads that is alone in its job, and its server."""
-    monkeypatch.setenv(environment.THREADS, "3")
+    monkeypatch.setenv(environment.TRANSPORT_THREADS, "3")
     with AggregationServer((HOST, 0)) as server:
         (one,) = admitted(server, 1, slots=6 * SLOT_RUN)
         with contextlib.closing(UdpTransport(one)) as transport:
@@ -188,7 +188,7 @@ def test_divided_sockets_share_packets_by_slot(monkeypatch: pytest.MonkeyPatch) 
 def test_kernel_that_refuses_to_steer_leaves_one_thread(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv(environment.THREADS, "2")
+    monkeypatch.setenv(environment.TRANSPORT_THREADS, "2")
     monkeypatch.setattr("lanesum.transport.sockets.steer", lambda *_, **__: PermissionError(1, os.strerror(1)))
     engine._warn_refused.cache_clear()
     with AggregationServer((HOST, 0)) as server:
@@ -218,15 +218,17 @@ def test_kernel_that_refuses_to_steer_leaves_one_thread(
 def test_threads_of_transport_follow_job(
     fields: dict[str, Any], options: dict[str, Any], threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(environment.THREADS, "3")
+    monkeypatch.setenv(environment.TRANSPORT_THREADS, "3")
     one = JobTicket(**{"job": 1, "tag": 2, "worker": 0, "workers": 1, "slots": 96, **fields})
     assert engine.transport_threads(one, SessionOptions(**options)) == threads
 
 
 def test_invalid_threads_leave_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(environment.THREADS, "many")
+    monkeypatch.setenv(environment.TRANSPORT_THREADS, "many")
     (one,) = tickets((HOST, 9), 1)
-    with pytest.raises(ConfigurationError, match="Invalid LANESUM_THREADS='many': expected an integer from 1 to 256"):
+    with pytest.raises(
+        ConfigurationError, match="Invalid LANESUM_TRANSPORT_THREADS='many': expected an integer from 1 to 24"
+    ):
         UdpTransport(one)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(one.local)

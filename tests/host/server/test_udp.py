@@ -230,7 +230,7 @@ def test_threads_share_entries_and_stay_exact(
 ) -> None:
     """Steered by slot, each thread has entries of its own; by sender, two threads have packets of one entry."""
     if not is_steered:
-        monkeypatch.setattr(steering, "steer", lambda *_: PermissionError(1, "refused"))
+        monkeypatch.setattr(steering.steering, "steer", lambda *_: PermissionError(1, "refused"))
     chunks = 3 * SLOT_RUN
     with AggregationServer((LOCALHOST, 0), threads=threads, offload=offload) as server:
         with sockets(8, slots=chunks, quorum=quorum) as job:

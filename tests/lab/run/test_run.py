@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from lanesum import environment
 from lanesum_fabric.topology.files import available
 from tests.lab.run.trainings import command, interfaces, needs_bmv2, needs_mininet, path_without_bmv2, start, train
 
@@ -28,6 +29,18 @@ def test_loopback_with_two_workers_and_fixed_point(tmp_path: Path) -> None:
     assert counts["claim"] >= counts["contribute_and_complete"] > 0
     assert counts["claim"] == counts["contribute_and_complete"] or report["detail"]["completed"]["server"] > 0
     assert counts["contribute"] == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("threads", ["2", "3"])
+def test_workers_of_several_threads_train_through_switch(
+    threads: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On loopback the switch has sockets with the workers' addresses."""
+    monkeypatch.setenv(environment.TRANSPORT_THREADS, threads)
+    report = train(tmp_path, "--topology", "loopback", "--codec", "fixed")
+    assert (report["workers"], report["sums_wrong"]) == (4, 0)
+    assert report["detail"]["switch_packets"]["contribute_and_complete"] > 0
 
 
 @pytest.mark.long

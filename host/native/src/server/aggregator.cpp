@@ -99,10 +99,12 @@ bool handle(const Jobs &jobs, const sockaddr_in &sender, std::span<const std::by
         counters.count(Refusal::MEMBER);
         return true;
     }
-    answers.set_joined(found->second != nullptr && found->second->job().joined_packets);
     if (found->second == nullptr) {
+        answers.set_joined(false, 0);
         return false;
     }
+    const ServerJob &job = found->second->job();
+    answers.set_joined(job.joined_packets, header.slot / (SLOT_RUN * job.servers));
     const std::size_t before = answers.list().size();
     try {
         counters.count(found->second->contribute(sender, header, datagram.data() + HEADER_BYTES, congested, answers));

@@ -22,7 +22,8 @@ public:
     struct Answer {
         sockaddr_in receiver;
         std::span<const std::byte> bytes;
-        bool joined;  ///< may be sent in one super-packet with others
+        bool joined;        ///< may be sent in one super-packet with others
+        std::uint32_t run;  ///< run of the slot, see SLOT_RUN
     };
 
     /// Allocate space for a datagram; it is valid until ``clear``. Throws std::bad_alloc.
@@ -30,11 +31,14 @@ public:
 
     void add(const Member &receiver, std::span<const std::byte> bytes) { add(receiver.address, bytes); }
     void add(const sockaddr_in &receiver, std::span<const std::byte> bytes) {
-        list_.push_back({receiver, bytes, joined_});
+        list_.push_back({receiver, bytes, joined_, run_});
     }
 
-    /// Say whether the answers that follow may be sent in super-packets.
-    void set_joined(bool joined) { joined_ = joined; }
+    /// Say whether the answers that follow may be sent in super-packets, and the run of their slot.
+    void set_joined(bool joined, std::uint32_t run) {
+        joined_ = joined;
+        run_ = run;
+    }
 
     std::span<const Answer> list() const { return list_; }
 
@@ -52,6 +56,7 @@ private:
     std::size_t block_ = 0;  // index of the block in use
     std::size_t used_ = 0;   // bytes used of it
     bool joined_ = false;
+    std::uint32_t run_ = 0;
 };
 
 /// Headers of the answers of one job.

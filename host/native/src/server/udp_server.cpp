@@ -143,7 +143,8 @@ void UdpServer::handle_batch(ServerThread &self) {
     send_answers(self);
 }
 
-// Answers are sorted by receiver and keep their order otherwise: GSO joins only neighbours.
+// Answers are sorted by receiver and keep their order otherwise: GSO joins only neighbours. A message has no gap of
+// whole runs: packets from one thread of a worker have such gaps, and so the answers of two threads are not joined.
 void UdpServer::send_answers(ServerThread &self) const {
     try {
         const std::span<const Answers::Answer> list = self.answers.list();
@@ -152,9 +153,12 @@ void UdpServer::send_answers(ServerThread &self) const {
             self.order.push_back(address_key(list[i].receiver) << INDEX_BITS | i);
         }
         std::sort(self.order.begin(), self.order.end());
+        std::uint32_t message = 0, run = 0;
         for (const std::uint64_t key : self.order) {
             const Answers::Answer &answer = list[key & ((std::uint64_t{1} << INDEX_BITS) - 1)];
-            self.sender.add(&answer.receiver, answer.bytes, join_all_ || answer.joined);
+            message += answer.run != run && answer.run != run + 1;
+            run = answer.run;
+            self.sender.add(&answer.receiver, answer.bytes, join_all_ || answer.joined, message);
         }
         // An answer that cannot be sent is lost like one that the network drops: its receiver retransmits.
         self.sender.flush();

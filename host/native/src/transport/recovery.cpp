@@ -8,12 +8,18 @@
 #include "transport/constants.hpp"
 
 namespace lanesum::transport {
+namespace {
+
+// Results of a share may wait for two threads, which take them in any order: RFC 9002 has this granularity for timers.
+constexpr double MIN_SHARED_LOSS_DELAY_S = 1e-3;
+
+}  // namespace
 
 LossDetector::LossDetector(std::shared_ptr<Link> link)
     : link_(std::move(link)), slots_(link_->ticket.slots), chunks_(slots_) {
     paths_.reserve(link_->paths.size());
     for (ServerPath &path : link_->paths) {
-        paths_.push_back({&path});
+        paths_.push_back({&path, link_->shares->count() > 1 ? MIN_SHARED_LOSS_DELAY_S : 0.0});
     }
 }
 
@@ -244,7 +250,8 @@ void LossDetector::each_reordered(double now, bool more_to_send, Visit visit) {
 }
 
 double LossDetector::PathRecovery::loss_time_left(const SentChunk &sent, double since, double now) const {
-    const double delay_s = path->rtt.loss_delay_s() * (1 << std::min(sent.retransmissions, MAX_BACKOFF_EXPONENT));
+    const double first_s = std::max(path->rtt.loss_delay_s(), min_delay_s);
+    const double delay_s = first_s * (1 << std::min(sent.retransmissions, MAX_BACKOFF_EXPONENT));
     return since + std::min(delay_s, MAX_PTO_S) - now;
 }
 

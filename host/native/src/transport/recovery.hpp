@@ -86,6 +86,7 @@ private:
 
     struct PathRecovery {
         ServerPath *path;
+        double min_delay_s;  // of loss_time_left
         std::uint32_t first = NONE, last = NONE;  // chunks in flight, in the order of first transmissions
         std::int64_t largest_acked = -1;
         std::vector<std::int64_t> acked_of_share = std::vector<std::int64_t>(SLOT_SHARES, -1);
