@@ -154,7 +154,7 @@ def test_threads_are_compared_in_elapsed_time(monkeypatch: pytest.MonkeyPatch) -
         return []
 
     monkeypatch.setattr(two_threads, "measure", measure)
-    monkeypatch.setattr(codec, "_speed", lambda settings, left_out: [])
+    monkeypatch.setattr(codec, "_speed", lambda settings, device, left_out: [])
     codec.run(dataclasses.replace(codec.QUICK, parts=("speed",)))
     (times,) = seen
     assert set(times) == {"norm", "encode", "decode"} and min(times.values()) > 0
