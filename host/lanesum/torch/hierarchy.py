@@ -122,7 +122,9 @@ class Follower:
 
     def __init__(self, host: HostGroup) -> None:
         self.host = host
-        self.ticket = SimpleNamespace(job="of-leader", worker=dist.get_rank(), workers=dist.get_world_size())
+        self.ticket = SimpleNamespace(
+            job="of-leader", label="of-leader", worker=dist.get_rank(), workers=dist.get_world_size()
+        )
         self.codec: Codec = FixedPoint(workers=1)  # without error feedback, which only the leader has
         self.stats = TransportStats()
         self.phases = SessionPhases()
