@@ -156,6 +156,12 @@ def test_liar_never_makes_two_workers_differ() -> None:
     assert len(search(3, 0, liar=2).before) > 30
 
 
+def test_liar_and_flip_make_workers_differ() -> None:
+    """The limit that the threat model states."""
+    with pytest.raises(AssertionError, match="workers use"):
+        search(3, 1, liar=2)
+
+
 def test_search_finds_a_server_that_never_sums_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ServerEntry, "retake", lambda *_arguments: False)
     stuck = search(2, 1).without_way_to(lambda state: state.accepted == (3, 3))
