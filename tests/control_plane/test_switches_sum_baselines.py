@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Votes, levels and latents are summed by the BMv2 program in the embedded switch."""
+"""Gathered codes, factors and latents are summed by the BMv2 program in the embedded switch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lanesum.protocol import LaneOp
 from lanesum_control.controller.controller import JobRequest
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_switch.dataplane import EmbeddedSwitch
-from tests.control_plane.sites import HOSTS, SIZE, Site, running, vector
+from tests.control_plane.sites import HOSTS, SIZE, Site, running
 
 # Dense, training, and two compressed ones.
 LEARNED: dict[str, Any] = {"density": 0.05, "warm_up": 1, "training": 1, "passes": 2, "guard": 1.0}
@@ -43,21 +43,11 @@ def summed_by_switch(site: Site, name: str, options: dict[str, Any], rounds: int
     return got, one["contribute_and_complete"] - other.get("contribute_and_complete", 0)
 
 
-def test_majority_of_signs_is_counted_in_the_switch(site: Site) -> None:
-    got, completed = summed_by_switch(site, "signsgd", {"scaled": False}, 2)
-    for number, majority in enumerate(got):
-        votes = np.sum([np.where(vector(worker, number) >= 0, 1, -1) for worker in range(len(HOSTS))], axis=0)
-        assert (majority == np.sign(votes)).all()
-    # Three workers' votes are counted in two bits, 16 of them in a word.
-    # Length and description of the vector follow them.
-    assert completed == 2 * -(-(-(-SIZE // 16) + 2 * len(HOSTS)) // site.words)
-
-
-@pytest.mark.parametrize("name", ["qsgd", "powersgd", "lgc", "lgc-server"])
+@pytest.mark.parametrize("name", ["eden", "powersgd", "lgc", "lgc-server"])
 def test_gathered_messages_go_through_the_switch(site: Site, name: str) -> None:
     if name.startswith("lgc") and importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed.")
-    options = {"qsgd": {"scale": "shared"}, "powersgd": {}}.get(name, LEARNED)
+    options = LEARNED if name.startswith("lgc") else {}
     rounds = 4 if options is LEARNED else 2
     _, completed = summed_by_switch(site, name, options, rounds)
     size = codecs.get(name, workers=len(HOSTS), **options).shapes(SIZE)

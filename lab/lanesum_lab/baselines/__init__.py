@@ -11,9 +11,7 @@ from __future__ import annotations
 from lanesum_lab.baselines.dgc import DGC
 from lanesum_lab.baselines.eden import EDEN
 from lanesum_lab.baselines.floats import GatheredFloats
-from lanesum_lab.baselines.levels import QSGD, TernGrad
 from lanesum_lab.baselines.powersgd import PowerSGD
-from lanesum_lab.baselines.sign import SignVote
 from lanesum_lab.baselines.thc_paper import PaperTHC
 
-__all__ = ["DGC", "EDEN", "QSGD", "GatheredFloats", "PaperTHC", "PowerSGD", "SignVote", "TernGrad"]
+__all__ = ["DGC", "EDEN", "GatheredFloats", "PaperTHC", "PowerSGD"]

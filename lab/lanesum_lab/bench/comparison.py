@@ -56,13 +56,8 @@ CODECS: dict[str, tuple[str, dict[str, Any]]] = {
     "thc 8": ("thc", {"bits": 8}),
     "thc-paper": ("thc-paper", {}),
     "thc-uniform": ("thc-uniform", {}),
-    "qsgd 4": ("qsgd", {}),
-    "qsgd 8": ("qsgd", {"bits": 8}),
-    "qsgd 4, shared": ("qsgd", {"scale": "shared"}),
     "eden 4": ("eden", {}),
     "eden 5": ("eden", {"bits": 5}),
-    "terngrad": ("terngrad", {}),
-    "signsgd": ("signsgd", {}),
     "powersgd": ("powersgd", {}),
     "powersgd, rank 4": ("powersgd", {"rank": 4}),
     "topk": ("topk", {"density": _DENSITY}),
@@ -81,7 +76,7 @@ ALL_CODECS = {**CODECS, **SPARSE_CODECS}
 PEERS = (*TWO_SHOTS, HOOK)
 #: Labels of messages that a switch cannot add, because each worker has a scale, levels or a format of its own. Codecs
 #: gather them.
-NOT_SUMMED = frozenset({"none", "bf16", "fp16", "qsgd 4", "qsgd 8", "eden 4", "eden 5", "lgc-server", *PEERS})
+NOT_SUMMED = frozenset({"none", "bf16", "fp16", "eden 4", "eden 5", "lgc-server", *PEERS})
 
 
 def run(

@@ -7,8 +7,8 @@ There is no error feedback, which would hide the loss of a round. Workers' vecto
 gradients are of one step each. The mean of several rounds of the same vectors shows a bias: without one its root mean
 squared error falls with the square root of their number, a slope of -0.5 between logarithms.
 
-QSGD and EDEN are the peers at equal bits: the codecs ``qsgd`` and ``eden``, whose codes cannot be added. Their bits are
-those of a worker's own message, without the words for the messages of others.
+EDEN is the peer at equal bits: the codec ``eden``, whose codes cannot be added. Its bits are those of a worker's own
+message, without the words for the messages of others.
 
 ``digits`` and ``transformer`` are recorded gradients (:mod:`lanesum_lab.bench.gradients`); ``paper`` is ``thc-paper``
 with its full rotation, ``paper, blocks`` with the one of 1,024 coordinates as in its artifact; numbers are uplink bits.
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from lanesum.codecs import THC, Codec
 from lanesum.errors import ConfigurationError
-from lanesum_lab.baselines import EDEN, QSGD
+from lanesum_lab.baselines import EDEN
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.figures import machine
@@ -113,7 +113,6 @@ def _paper(rotation: str) -> Callable[[int], Codec | None]:
 SCHEMES: dict[str, Callable[[int], Codec | None]] = {
     "paper": _paper("full"),
     "paper, blocks": _paper("block"),
-    "QSGD 4": lambda workers: QSGD(workers=workers, bits=4),
     "EDEN 4": lambda workers: EDEN(workers=workers, bits=4),
     "thc 4": _thc(4),
     "thc 3": _thc(3),
@@ -176,7 +175,7 @@ def _figure(name: str, records: list[list[Vector]], workers: int, kind: str, sch
     spread = float(np.std(errors, ddof=1)) / math.sqrt(len(errors)) if len(errors) > 1 else None
     size = records[0][0].size
     words = sum(one.words for one in codec.shapes(size))
-    if isinstance(codec, (EDEN, QSGD)):
+    if isinstance(codec, EDEN):
         words //= codec.workers
     return {
         "vectors": name,
@@ -230,7 +229,7 @@ def _short(error: float | None) -> str:
 registry.register(
     registry.Benchmark(
         name="nmse",
-        summary="Error of codecs beside QSGD at equal bits, on drawn vectors and recorded gradients (needs PyTorch).",
+        summary="Error of codecs beside EDEN at equal bits, on drawn vectors and recorded gradients (needs PyTorch).",
         quick=QUICK,
         run=run,
         tables=(

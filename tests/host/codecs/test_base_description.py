@@ -12,7 +12,7 @@ import pytest
 from lanesum import codecs
 from lanesum.codecs import THC, Auto, ErrorFeedback, FixedPoint, Sketch, Union
 from lanesum.codecs.thc import WidthTHC
-from lanesum_lab.baselines import QSGD, GatheredFloats, PowerSGD, SignVote, TernGrad
+from lanesum_lab.baselines import GatheredFloats, PowerSGD
 from lanesum_lab.baselines.thc_paper import PaperTHC
 
 # A value other than the default for every parameter that changes what words mean.
@@ -59,15 +59,6 @@ OTHERS: dict[type, dict[str, dict[str, Any]]] = {
     },
     GatheredFloats: {"workers": {"workers": 3}, "format": {"format": "bf16"}},
     PowerSGD: {"workers": {"workers": 3}, "rank": {"rank": 2}, "matrices": {"matrices": {"a": (2, 3)}}},
-    QSGD: {
-        "workers": {"workers": 3},
-        "bits": {"bits": 5},
-        "bucket": {"bucket": 64},
-        "norm": {"norm": "l2"},
-        "scale": {"scale": "shared"},
-    },
-    SignVote: {"workers": {"workers": 3}, "scaled": {"scaled": False}},
-    TernGrad: {"workers": {"workers": 3}, "clip": {"clip": None}, "scale": {"scale": "own"}},
 }
 
 

@@ -22,7 +22,7 @@ WORKERS, ROUNDS = 3, 5
 SIZES = {"a": 6000, "b": 2500}
 LEARNED: dict[str, Any] = {"warm_up": 1, "training": 2, "passes": 2, "guard": 1.0}
 CODECS: dict[str, dict[str, Any]] = {
-    **{name: {} for name in ("none", "fp16", "bf16", "qsgd", "terngrad", "signsgd", "powersgd")},
+    **{name: {} for name in ("none", "fp16", "bf16", "eden", "powersgd")},
     "dgc": {"density": 0.05},
     "lgc": LEARNED,
     "lgc-server": LEARNED,

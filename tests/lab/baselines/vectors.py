@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-NAMES = ("none", "fp16", "bf16", "topk", "dgc", "qsgd", "eden", "terngrad", "signsgd", "powersgd")
+NAMES = ("none", "fp16", "bf16", "topk", "dgc", "eden", "powersgd")
 
 
 def drawn(kind: str, size: int, seed: int = 0) -> np.ndarray:

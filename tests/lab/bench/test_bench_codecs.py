@@ -33,12 +33,12 @@ def test_errors_of_drawn_vectors() -> None:
     found = {(one["vectors"], one["workers"], one["that"], one["by"]): one for one in result["figures"]}
     one, same = found["Gaussian", 1, "differ", "thc 4"], found["Gaussian", 4, "agree", "thc 4"]
     assert 0.009 < one["nmse"] < 0.0125 and same["nmse"] < one["nmse"] / 5
-    assert one["bits_up"] == 4 + 32 / 4096 and found["Gaussian", 1, "differ", "QSGD 4"]["bits_up"] == 4 + 32 / 512
+    assert one["bits_up"] == 4 + 32 / 4096
     assert one["nmse"] < 0.7 * found["Gaussian", 1, "differ", "paper"]["nmse"]
     assert found["layers", 1, "differ", "paper, blocks"]["nmse"] > 5 * found["layers", 1, "differ", "thc 4"]["nmse"]
     # Codecs without lanes for 64 workers have no figure.
     there = {by for _, workers, _, by in found if workers == 64}
-    assert there == {"QSGD 4", "EDEN 4", "thc 4", "thc 8"}
+    assert there == {"EDEN 4", "thc 4", "thc 8"}
     assert found["log-normal", 1, "differ", "EDEN 4"]["nmse"] == pytest.approx(0.0096, rel=0.1)
     assert found["Gaussian", 4, "differ", "EDEN 4"]["bits_up"] == 4 + 32 / 4096
     rows = list(nmse.rows(result))
@@ -187,7 +187,6 @@ def test_all_codecs_beside_each_other(tmp_path: Path) -> None:
     # Summed messages cost the same for any number of workers, gathered ones grow with it.
     assert normal["none"]["bits_up"] == 32 * 4 and normal["none"]["nmse"] < 1e-14
     assert normal["fixed"]["bits_up"] < 33 and normal["fp16"]["bits_up"] == 16 * 4
-    assert normal["thc 4"]["nmse"] < normal["qsgd 4"]["nmse"] < normal["terngrad"]["nmse"]
     assert normal["dgc"]["nmse"] == pytest.approx(normal["topk"]["nmse"], rel=1e-3)
     assert normal["eden 4"]["nmse"] < normal["thc 4"]["nmse"]
     if has_torch:
@@ -245,7 +244,7 @@ def test_codecs_on_several_devices(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     fake = devices.Device(torch.device("cpu"), {"kind": "none", "name": "Another 9000"})
     found = devices.device
     monkeypatch.setattr(codec, "device", lambda name: fake if name == "cuda" else found(name))
-    some = ("none", "fixed", "thc-paper", "signsgd")
+    some = ("none", "fixed", "thc-paper", "eden 4")
     settings = dataclasses.replace(codec.QUICK, parts=("comparison",), devices=("cpu", "cuda"), codecs=some)
     result = codec.run(settings)
     json.dumps(result)

@@ -44,9 +44,9 @@ def test_settings_take_given_options_and_zero() -> None:
 
 def test_command_repeats_the_settings() -> None:
     codec = benchmarks()["codec"]
-    given = {"codecs": "thc 4;qsgd 4, shared", "repeats": 3, "parts": None}
+    given = {"codecs": "thc 4;powersgd, rank 4", "repeats": 3, "parts": None}
     words = shlex.split(codec.command(given, quick=True))
-    assert words == ["lanesum", "bench", "codec", "--quick", "--repeats", "3", "--codecs", "thc 4;qsgd 4, shared"]
+    assert words == ["lanesum", "bench", "codec", "--quick", "--repeats", "3", "--codecs", "thc 4;powersgd, rank 4"]
 
 
 def test_taken_name_is_refused() -> None:
