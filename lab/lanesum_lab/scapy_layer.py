@@ -19,17 +19,7 @@ from typing import Any, ClassVar
 
 from lanesum.errors import MissingToolError
 from lanesum.protocol.lanes import Combine, LaneOp
-from lanesum.protocol.spec import (
-    CERTIFIED,
-    HEADER,
-    HEADER_BYTES,
-    SCATTERED,
-    UDP_PORT,
-    VERSION,
-    Flag,
-    HeaderField,
-    Kind,
-)
+from lanesum.protocol.spec import CERTIFIED, HEADER, HEADER_BYTES, SCATTERED, UDP_PORT, VERSION, Flag, HeaderField, Kind
 
 try:
     from scapy.config import conf

@@ -62,8 +62,7 @@ def _find() -> Availability:
 def availability() -> Availability:
     """Return the native module to use, and the reason.
 
-    Raises:
-        ConfigurationError: LANESUM_NATIVE has an unknown value, or requires an extension that is not available.
+    Raises ConfigurationError: LANESUM_NATIVE has an unknown value, or requires an extension that is not available.
     """
     choice = os.environ.get(VARIABLE, "auto")
     if choice not in _CHOICES:
@@ -79,8 +78,7 @@ def availability() -> Availability:
 def max_spin_s() -> float:
     """Return the time to poll for packets before a thread sleeps, in seconds: LANESUM_SPIN, which is in microseconds.
 
-    Raises:
-        ConfigurationError: LANESUM_SPIN is no integer from 0 to ``MAX_SPIN_US``.
+    Raises ConfigurationError: LANESUM_SPIN is no integer from 0 to ``MAX_SPIN_US``.
     """
     text = os.environ.get(environment.SPIN, str(DEFAULT_SPIN_US))
     if not (text.isascii() and text.isdigit() and int(text) <= MAX_SPIN_US):

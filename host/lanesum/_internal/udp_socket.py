@@ -30,8 +30,7 @@ def open_udp_socket(
         ecn: let queues mark packets instead of dropping them.
         reuse_port: share the local address and its datagrams with other such sockets (SO_REUSEPORT).
 
-    Raises:
-        OSError: an option or the address was refused; no socket is left open.
+    Raises OSError: an option or the address was refused; no socket is left open.
     """
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:

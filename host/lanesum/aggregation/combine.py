@@ -29,8 +29,7 @@ def expand(op: LaneOp, words: Words, code_table: bytes | None = None) -> Words:
     Returns:
         uint32 of shape ``(..., op.shape.accumulator_words(n))``.
 
-    Raises:
-        ValueError: the words are not whole groups.
+    Raises ValueError: the words are not whole groups.
     """
     shape = op.shape
     if not shape.widens:

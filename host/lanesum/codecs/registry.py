@@ -60,8 +60,7 @@ def register(
         preset: parameters of ``factory`` that differ from its defaults under this name.
         optional_lookup: ``factory`` takes ``lookup=False`` for aggregation points that have no code table.
 
-    Raises:
-        ConfigurationError: the name is invalid or taken, or the factory lacks a parameter.
+    Raises ConfigurationError: the name is invalid or taken, or the factory lacks a parameter.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConfigurationError(
@@ -162,9 +161,8 @@ def get(spec: CodecSpec, *, workers: int, **parameters: Any) -> Codec:
         spec: name of the codec, also with parameters, such as ``thc error=0.01``; or a mapping with ``name``.
         parameters: further parameters. All parameters override the preset's.
 
-    Raises:
-        ConfigurationError: the name or a parameter is unknown, or the codec refuses a value, such as more workers than
-            its lanes hold.
+    Raises ConfigurationError: the name or a parameter is unknown, or the codec refuses a value, such as more workers
+    than its lanes hold.
     """
     name, own = parse(spec)
     parameters = {**parameters, **own}

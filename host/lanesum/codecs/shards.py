@@ -12,17 +12,7 @@ import numpy as np
 
 from lanesum._internal import arrays
 from lanesum.aggregation.combine import Words
-from lanesum.codecs.base import (
-    Codec,
-    CodecContext,
-    Result,
-    Round,
-    RoundPieces,
-    Steps,
-    Vector,
-    always,
-    round_in_pieces,
-)
+from lanesum.codecs.base import Codec, CodecContext, Result, Round, RoundPieces, Steps, Vector, always, round_in_pieces
 from lanesum.protocol.lanes import LaneOp
 
 # Shards of fewer blocks are summed as an all-reduce: the last block of a shard is padded.

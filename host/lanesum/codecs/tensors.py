@@ -20,8 +20,7 @@ from lanesum.gpu.staging import Staging, StreamEvent, mode, needs_staging, stagi
 def flat(tensor: torch.Tensor) -> torch.Tensor:
     """Return ``tensor`` as float32, contiguous and one-dimensional, on its device; no copy where it is so already.
 
-    Raises:
-        ConfigurationError: the tensor is not dense, not floating-point, or has no values (meta device).
+    Raises ConfigurationError: the tensor is not dense, not floating-point, or has no values (meta device).
     """
     if tensor.layout is not torch.strided:
         raise ConfigurationError(f"all_reduce takes dense tensors, not {tensor.layout}.", "Call .to_dense() first.")

@@ -193,8 +193,7 @@ def mode() -> str:
     With ``off``, codecs get vectors of the host only. With ``interpret``, for tests, tensors of the host are treated as
     a device's, and Triton must interpret the kernels.
 
-    Raises:
-        ConfigurationError: the variable has another value.
+    Raises ConfigurationError: the variable has another value.
     """
     text = os.environ.get(VARIABLE) or "auto"
     if text not in _MODES:

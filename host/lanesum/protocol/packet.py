@@ -19,16 +19,7 @@ from numpy.typing import NDArray
 
 from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import (
-    HEADER,
-    HEADER_BITS,
-    HEADER_BYTES,
-    MAX_SLOTS,
-    SCATTERED,
-    VERSION,
-    WORD_BYTES,
-    Kind,
-)
+from lanesum.protocol.spec import HEADER, HEADER_BITS, HEADER_BYTES, MAX_SLOTS, SCATTERED, VERSION, WORD_BYTES, Kind
 
 
 class PacketError(LanesumError):

@@ -258,8 +258,8 @@ def credentials_for(
         mutual: refuse callers without a certificate of the authority.
         identified: callers have certificates or tokens.
 
-    Raises:
-        ConfigurationError: the address is not local, and the service would not be secure; or the folder cannot be used.
+    Raises ConfigurationError: the address is not local, and the service would not be secure; or the folder cannot be
+    used.
     """
     if folder is not None:
         os.environ[environment.TLS] = str(folder)

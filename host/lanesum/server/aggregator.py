@@ -51,8 +51,7 @@ class Aggregator:
         Admitting a served job again keeps its state; only ``on_switches``, ``kept_results`` and ``joined_packets`` may
         differ. The last one has an effect only in a new incarnation.
 
-        Raises:
-            ConfigurationError: something else differs under the same tag, or the journal cannot be used.
+        Raises ConfigurationError: something else differs under the same tag, or the journal cannot be used.
         """
         served = self._served.get(job.job)
         if served is not None and served.job.tag == job.tag:

@@ -48,8 +48,7 @@ class ServerJob:
         joined_packets: as in the workers' tickets.
         servers: number of servers of the job, of which this one has every ``servers``-th slot.
 
-    Raises:
-        ConfigurationError: a value is out of range, or values contradict each other.
+    Raises ConfigurationError: a value is out of range, or values contradict each other.
     """
 
     job: int

@@ -71,8 +71,8 @@ class Journal:
         result_capacity: results that the ring keeps.
         recorded: results that were in the file, in order.
 
-    Raises:
-        ConfigurationError: the file cannot be opened, its space cannot be allocated, or another server has locked it.
+    Raises ConfigurationError: the file cannot be opened, its space cannot be allocated, or another server has locked
+    it.
     """
 
     def __init__(self, folder: Path, job: ServerJob, members: MemberTable) -> None:

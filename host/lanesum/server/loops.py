@@ -32,8 +32,7 @@ Loss = Callable[[bool, Address, bytes], bool]
 def open_server_sockets(address: Address, number: int) -> list[socket.socket]:
     """Return non-blocking sockets at one address that report ECN marks; see ``Steering``.
 
-    Raises:
-        ConfigurationError: the port is taken, also by the sockets of another server.
+    Raises ConfigurationError: the port is taken, also by the sockets of another server.
     """
     opened: list[socket.socket] = []
     try:

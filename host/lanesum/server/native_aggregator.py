@@ -120,8 +120,7 @@ def make_aggregator(journal_folder: Path | None = None, *, python: bool = False)
         journal_folder: see ``Aggregator``.
         python: use the Python implementation even if the native extension is available.
 
-    Raises:
-        ConfigurationError: LANESUM_NATIVE requires the extension, and it is not available.
+    Raises ConfigurationError: LANESUM_NATIVE requires the extension, and it is not available.
     """
     core = None if python else availability().core
     return Aggregator(journal_folder) if core is None else NativeAggregator(core, journal_folder)

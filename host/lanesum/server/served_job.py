@@ -54,8 +54,7 @@ class RefusedDatagramError(Exception):
 class ServedJob:
     """State of one job: its entries and, with a quorum, its results.
 
-    Raises:
-        ConfigurationError: the journal cannot be used.
+    Raises ConfigurationError: the journal cannot be used.
     """
 
     def __init__(self, job: ServerJob, journal_folder: Path | None) -> None:
@@ -82,8 +81,7 @@ class ServedJob:
         Args:
             congested: its IPv4 header had the mark Congestion Experienced.
 
-        Raises:
-            RefusedError: the packet may not change anything.
+        Raises RefusedError: the packet may not change anything.
         """
         header = packet.header
         member = self.job.members.get(sender)

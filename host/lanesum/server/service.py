@@ -142,8 +142,7 @@ def serve(
         threads, offload: see ``AggregationServer``.
         credentials: see ``ServerService``.
 
-    Raises:
-        ConfigurationError: a port is taken, or an argument is invalid.
+    Raises ConfigurationError: a port is taken, or an argument is invalid.
     """
     with (
         AggregationServer(udp_address, journal_folder=journal_folder, threads=threads, offload=offload) as server,

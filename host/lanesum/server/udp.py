@@ -40,8 +40,7 @@ class AggregationServer(Serving):
         lock: guards ``aggregator``. The native threads handle packets of jobs without a quorum without it; a packet
             that a thread is handling may still count while its job is removed.
 
-    Raises:
-        ConfigurationError: the port is taken, or an argument is invalid.
+    Raises ConfigurationError: the port is taken, or an argument is invalid.
     """
 
     def __init__(

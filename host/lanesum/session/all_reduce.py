@@ -253,8 +253,7 @@ class AllReduce(Generic[V]):
     def result(self) -> V:
         """Wait for the sum or mean, and return it in the shape of the vector; of a reduce-scatter, of a shard.
 
-        Raises:
-            LanesumError: the exceptions of :meth:`lanesum.session.Session.all_reduce`.
+        Raises LanesumError: the exceptions of :meth:`lanesum.session.Session.all_reduce`.
         """
         return cast(V, self.codec_result().values.reshape(self.shape))
 

@@ -25,15 +25,7 @@ from typing import Any, ParamSpec, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import (
-    Aggregate,
-    Codec,
-    NotFiniteError,
-    Result,
-    Round,
-    RoundGroup,
-    UnencodableError,
-)
+from lanesum.codecs.base import Aggregate, Codec, NotFiniteError, Result, Round, RoundGroup, UnencodableError
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import MAX_ROUND_WORDS

@@ -90,9 +90,8 @@ class Session(Closing):
 
         By name, a codec with an optional code table is built without one where the job has none.
 
-        Raises:
-            ConfigurationError: the codec is unknown, is built for fewer workers than the job has, sums by another code
-                table than that of the job, or needs all workers in a job with a quorum.
+        Raises ConfigurationError: the codec is unknown, is built for fewer workers than the job has, sums by another
+        code table than that of the job, or needs all workers in a job with a quorum.
         """
         ticket = self.ticket
         if isinstance(codec, str | Mapping):
@@ -352,8 +351,7 @@ class Session(Closing):
         All-reduces in flight are finished first. Leaving takes one round trip when the other workers leave too, else
         ``deadline_s`` seconds. The session is closed in any case.
 
-        Raises:
-            MismatchError: another worker continues with an all-reduce. Absent workers raise nothing.
+        Raises MismatchError: another worker continues with an all-reduce. Absent workers raise nothing.
         """
         self._scheduler.finish_all()
         try:

@@ -199,8 +199,7 @@ class ErrorFeedbackState:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Replace all residuals; each is copied to the device of the parameter's next gradient.
 
-        Raises:
-            ConfigurationError: a value is not a vector of finite numbers. Then no residual was replaced.
+        Raises ConfigurationError: a value is not a vector of finite numbers. Then no residual was replaced.
         """
         loaded = {}
         for key, given in state.items():

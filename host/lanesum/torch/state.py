@@ -377,8 +377,7 @@ class State(Closing):
         Call it after the last step instead of ``close``, for the reason given at
         :meth:`lanesum.session.Session.leave`. ``close`` after it does nothing more. After a failure it closes at once.
 
-        Raises:
-            LanesumError: the exceptions of :meth:`lanesum.session.Session.leave`.
+        Raises LanesumError: the exceptions of :meth:`lanesum.session.Session.leave`.
         """
         left: concurrent.futures.Future[bool] = concurrent.futures.Future()
 

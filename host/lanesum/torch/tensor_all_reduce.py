@@ -32,9 +32,8 @@ from lanesum.transport.errors import SessionClosedError
 def check_tensor(tensor: torch.Tensor, name: str) -> None:
     """Check that a tensor can be summed in place; it changes nothing, so later tensors can still be summed.
 
-    Raises:
-        ConfigurationError: the tensor is not floating-point, neither dense nor COO, or on the meta device. Or its
-            elements share memory (``expand``).
+    Raises ConfigurationError: the tensor is not floating-point, neither dense nor COO, or on the meta device. Or its
+    elements share memory (``expand``).
     """
     name = name or "this tensor"
     if not tensor.is_floating_point():

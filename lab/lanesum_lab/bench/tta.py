@@ -26,14 +26,7 @@ from lanesum_lab.bench import pictures, registry
 from lanesum_lab.bench.devices import require_torch
 from lanesum_lab.bench.figures import BenchError, machine, spread, text
 from lanesum_lab.bench.places import HUB, Wire
-from lanesum_lab.bench.training_network import (
-    CASES,
-    LOOPBACK,
-    SWITCH,
-    Trained,
-    TrainingNetwork,
-    training_network,
-)
+from lanesum_lab.bench.training_network import CASES, LOOPBACK, SWITCH, Trained, TrainingNetwork, training_network
 
 COLUMNS = ("links", "by", "to target, s", "times gloo", "s per step", "MB per step", "final loss", "beside gloo")
 BREAKDOWN_COLUMNS = (

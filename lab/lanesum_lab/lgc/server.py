@@ -22,16 +22,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import WORD_BITS, LaneOp
 from lanesum_lab.baselines.floats import BF16_MAX, GatheredFloats
 from lanesum_lab.codec_steps import bits_to_words, gather, pack_bits, sum_in_order, unpack_bits, words_to_bits
-from lanesum_lab.lgc.instance import (
-    DENSITY,
-    GUARD,
-    LGC,
-    PASSES,
-    TRAINING,
-    WARM_UP,
-    WIDTH,
-    Exchange,
-)
+from lanesum_lab.lgc.instance import DENSITY, GUARD, LGC, PASSES, TRAINING, WARM_UP, WIDTH, Exchange
 from lanesum_lab.lgc.latents import GUARD_WORDS
 from lanesum_lab.lgc.network import Autoencoder
 from lanesum_lab.lgc.phases import PhaseBytes

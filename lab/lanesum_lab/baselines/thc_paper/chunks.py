@@ -23,13 +23,7 @@ from lanesum.codecs.kernels.philox import RandomStream
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 from lanesum_lab.baselines.thc_paper import reference
-from lanesum_lab.baselines.thc_paper.reference import (
-    CODES_PER_WORD,
-    LANES_PER_WORD,
-    LaneContributors,
-    RandomKey,
-    Scale,
-)
+from lanesum_lab.baselines.thc_paper.reference import CODES_PER_WORD, LANES_PER_WORD, LaneContributors, RandomKey, Scale
 
 
 class PaperKernels(NamedTuple):
