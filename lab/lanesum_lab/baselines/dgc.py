@@ -7,7 +7,6 @@ The selected values are summed as those of ``topk`` are, not gathered as publish
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -32,14 +31,12 @@ class DGC:
     """Largest values of an accumulated gradient. Each worker keeps two vectors by parameter: a velocity u and unsent
     values v. For a gradient g::
 
-        g = g * min(1, clip / sqrt(workers) / |g|)
         u = momentum * u + g          (nesterov: u = momentum * (u + g))
         v = v + u                     (nesterov: v = v + u + g)
 
     The largest values of v are sent, a share of ``density``. There v and u become zero (momentum factor masking). In
     the first ``warm_up`` all-reduces of a parameter the density falls in four steps: density**(1/5), density**(2/5) and
-    so on. ``clip``: limit of the Euclidean norm of all workers' gradients together; None for no limit. ``codec``: see
-    ``topk``.
+    so on. ``codec``: see ``topk``.
 
     The optimizer must have no momentum: use plain SGD, or ``momentum=0``. The vector v is the error feedback. Use one
     object for each worker, and keep its ``state_dict`` in checkpoints. Jobs with a quorum are refused.
@@ -56,8 +53,6 @@ class DGC:
         density: float = 0.001,
         momentum: float = 0.9,
         nesterov: bool = False,
-        clip: float | None = None,
-        masking: bool = True,
         warm_up: int = 0,
         codec: str = "auto",
     ) -> None:
@@ -65,16 +60,12 @@ class DGC:
             raise ConfigurationError(f"Invalid density={density} for codec dgc: expected 0 < density <= 1.")
         if not 0 <= momentum < 1:
             raise ConfigurationError(f"Invalid momentum={momentum} for codec dgc: expected 0 <= momentum < 1.")
-        if clip is not None and not 0 < clip < math.inf:
-            raise ConfigurationError(f"Invalid clip={clip} for codec dgc: expected a number above 0, or None.")
         if warm_up < 0:
             raise ConfigurationError(f"Invalid warm_up={warm_up} for codec dgc: expected an integer from 0.")
         self.workers = checked_workers(self.name, workers)
         self.density = density
         self.momentum = momentum
         self.nesterov = nesterov
-        self.clip = clip
-        self.masking = masking
         self.warm_up = warm_up
         # The selection at each density.
         self._levels = [
@@ -107,14 +98,13 @@ class DGC:
         if context.keep_residual:
             raise CodecError("Codec dgc keeps error feedback itself.", "Use it without error feedback.")
         parts = parts_of(context, vector.size)
-        gradient = self._clipped(vector)
         with np.errstate(over="ignore"):  # infinities raise below
-            velocity = np.float32(self.momentum) * self._velocity.of(parts, vector.size) + gradient
+            velocity = np.float32(self.momentum) * self._velocity.of(parts, vector.size) + vector
             if self.nesterov:
-                velocity += np.float32(self.momentum - 1) * gradient
+                velocity += np.float32(self.momentum - 1) * vector
             unsent = self._unsent.of(parts, vector.size) + velocity
             if self.nesterov:
-                unsent += gradient
+                unsent += vector
         if not np.isfinite(unsent).all():
             raise CodecError(
                 f"The unsent values of tensor {context.tensor!r} exceed float32.", "Lower the learning rate."
@@ -124,16 +114,9 @@ class DGC:
         result: Result = yield from self.codec.all_reduce(sent, replace(context, keep_residual=True))
         assert result.residual is not None
         self._unsent.keep(np.where(mask, result.residual, unsent), parts)
-        self._velocity.keep(np.where(mask, np.float32(0), velocity) if self.masking else velocity, parts)
+        self._velocity.keep(np.where(mask, np.float32(0), velocity), parts)
         self._counts.add(parts)
         return Result(result.values)
-
-    def _clipped(self, vector: Vector) -> Vector:
-        if self.clip is None:
-            return vector
-        norm = math.sqrt(float(np.sum(np.square(vector, dtype=np.float64))))
-        limit = self.clip / math.sqrt(self.workers)
-        return vector if norm <= limit else vector * np.float32(limit / norm)
 
     def state_dict(self) -> dict[str, Any]:
         """Return a copy of the state: this worker's u and v, counts, and the state of the inner codec."""

@@ -148,7 +148,6 @@ def test_sum_without_a_worker_is_refused(name: str) -> None:
         ("eden", {"block": 16}, "Invalid block=16 for codec eden: expected a power of two from "),
         ("eden", {"block": 96}, "Invalid block=96 for codec eden: expected a power of two from "),
         ("dgc", {"momentum": 1.0}, r"Invalid momentum=1\.0 for codec dgc: expected 0 <= momentum < 1"),
-        ("dgc", {"clip": 0.0}, r"Invalid clip=0\.0 for codec dgc: expected a number above 0, or None"),
         ("dgc", {"warm_up": -1}, "Invalid warm_up=-1 for codec dgc: expected an integer from 0"),
         ("dgc", {"density": 0.0}, r"Invalid density=0\.0 for codec dgc: expected 0 < density <= 1"),
         ("dgc", {"density": -1.0}, r"Invalid density=-1\.0 for codec dgc"),
