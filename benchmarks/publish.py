@@ -27,10 +27,8 @@ from lanesum_lab.bench import (
     pictures,
     server,
     sparse,
-    tenants,
     transport,
     tta,
-    two_threads,
 )
 from lanesum_lab.bench.figures import text as shown
 from lanesum_lab.markdown import replace_generated
@@ -123,12 +121,6 @@ def allreduce_command(result: dict[str, Any]) -> str:
     return " ".join(["lanesum bench allreduce", *words, f"--codecs {found}", f"--peers '{','.join(peers)}'"])
 
 
-def tenants_table(result: dict[str, Any]) -> str:
-    """Return the admissions and sums of one tenant beside another one's admissions."""
-    words = f"Medians of {result['repeats']} runs, {_machine(result)}."
-    return "\n".join([*_markdown(tenants.COLUMNS, tenants.rows(result)), "", words])
-
-
 def sweep_table(result: dict[str, Any]) -> str:
     """Return times of all-reduces beside gloo."""
     speed = _markdown(allreduce.SPEED_COLUMNS, allreduce.speed_rows(result))
@@ -187,9 +179,8 @@ def rounds_table(result: dict[str, Any]) -> str:
 
 
 def codec_table(result: dict[str, Any]) -> str:
-    """Return the processor time of ``thc``, and its speed-up by a second thread."""
-    threads = _if_any(two_threads.COLUMNS, two_threads.rows(result))
-    return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", *threads, _on_one_machine(result)])
+    """Return the processor time of ``thc``."""
+    return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", _on_one_machine(result)])
 
 
 def sparse_table(result: dict[str, Any]) -> str:
@@ -308,7 +299,6 @@ def _machine(result: dict[str, Any]) -> str:
 TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "switch figures": ("switch.json", "docs/switch.md", switch_table),
     "loss figures": ("faults.json", PARTS_PAGE, loss_table),
-    "tenant figures": ("tenants.json", PARTS_PAGE, tenants_table),
     "all-reduce figures": ("allreduce.json", PAGE, allreduce_table),
     "all-reduce summary": ("allreduce.json", "README.md", summary_table),
     "all-reduce by size": ("allreduce-sizes.json", PAGE, sweep_table),
@@ -347,7 +337,6 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         for name in (
             "switch",
             "faults",
-            "tenants",
             "allreduce",
             "server",
             "transport",

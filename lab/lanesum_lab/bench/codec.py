@@ -31,8 +31,8 @@ from lanesum.codecs.kernels import dispatch
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.errors import ConfigurationError
 from lanesum_lab.baselines.thc_paper import PaperTHC
-from lanesum_lab.bench import comparison, pictures, registry, two_threads
-from lanesum_lab.bench.devices import Device, ElapsedTime, device
+from lanesum_lab.bench import comparison, pictures, registry
+from lanesum_lab.bench.devices import Device, device
 from lanesum_lab.bench.figures import machine, spread, text
 from lanesum_lab.torch_threads import one_thread
 
@@ -81,8 +81,6 @@ class CodecSettings:
             raise ConfigurationError(f"Unknown parts={self.parts!r}: expected some of {', '.join(PARTS)}.")
 
 
-# Wall-clock time: that of the processor is the sum over all threads.
-_ELAPSED = ElapsedTime(None, {})
 QUICK = CodecSettings(values=1 << 16, repeats=2, compared=1 << 12, recorded=False)
 Times = dict[str, float]
 
@@ -98,10 +96,6 @@ def run(settings: CodecSettings) -> dict[str, Any]:
     if "speed" in settings.parts:
         for one in devices:
             figures += _speed(settings, one, left_out)
-    threads = []
-    if "speed" in settings.parts and any(one.of is None for one in devices):
-        vector = _vector(settings)
-        threads = two_threads.measure(lambda: _timed(THC(workers=WORKERS), vector, None, _ELAPSED), settings.repeats)
     compared = []
     if "comparison" in settings.parts:
         compared = comparison.run(
@@ -114,20 +108,15 @@ def run(settings: CodecSettings) -> dict[str, Any]:
         "repeats": settings.repeats,
         "workers": WORKERS,
         "figures": figures,
-        "threads": threads,
         "comparison": compared,
         "left_out": left_out,
     }
 
 
-def _vector(settings: CodecSettings) -> Vector:
-    vector: Vector = np.random.default_rng(1).normal(size=settings.values).astype(np.float32)
-    return vector
-
-
 def _speed(settings: CodecSettings, device: Device, left_out: dict[str, str]) -> list[dict[str, Any]]:
     """Measure ``thc``, on the processor with each level of instructions, beside PyTorch; all take turns."""
-    vector, is_processor = _vector(settings), device.of is None
+    vector: Vector = np.random.default_rng(1).normal(size=settings.values).astype(np.float32)
+    is_processor = device.of is None
     cases: dict[tuple[str, str], Callable[[], Times]] = {}
     for level in _levels(settings, left_out) if is_processor else (device.name,):
         for bits in (4, 3, 5, 8):
@@ -292,7 +281,6 @@ registry.register(
         run=run,
         tables=(
             (COLUMNS, rows),
-            (two_threads.COLUMNS, two_threads.rows),
             (comparison.COLUMNS, comparison.rows),
         ),
         picture=pictures.codec,

@@ -75,14 +75,6 @@ class Device:
         return host
 
 
-class ElapsedTime(Device):
-    """The processor with a clock of wall-clock time, for work of several threads."""
-
-    def clock(self) -> float:
-        """Return seconds of wall-clock time."""
-        return time.perf_counter()
-
-
 def require_torch(purpose: str) -> None:
     """Raise MissingToolError, which names the purpose, if PyTorch is not installed."""
     if importlib.util.find_spec("torch") is None:

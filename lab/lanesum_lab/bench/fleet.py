@@ -139,16 +139,13 @@ class Fleet:
         *,
         at: At = here,
         interfaces: Callable[[str], Mapping[int, str]] | None = None,
-        controller_options: Sequence[str] = (),
     ) -> None:
         self.plan = plan
         self.agents = Agents(supervisor, scratch.folder, at)
         self._scratch = scratch
         self._workers: list[str] = []
         scratch.fault_counts.mkdir()
-        self.site = start_plan(
-            plan, scratch, supervisor, at=at, interfaces=interfaces, controller_options=controller_options
-        )
+        self.site = start_plan(plan, scratch, supervisor, at=at, interfaces=interfaces)
 
     def admit(self, hosts: Sequence[str]) -> None:
         """Admit the job and start its workers, which ``connect`` joins. Raises ProcessFailedError, ControllerError."""
@@ -162,14 +159,10 @@ class Fleet:
         join_job = functools.partial(RoundsWorker, self.site.controller, JOB)
         self.agents.make({agent: functools.partial(join_job, number) for number, agent in enumerate(self._workers)})
 
-    def rounds(self, op: LaneOp, chunks: int, seconds: float) -> dict[str, Callable[[RoundsWorker], object]]:
-        """Return the call of :meth:`RoundsWorker.run` for all workers."""
-        call = functools.partial(RoundsWorker.run, op=op, chunks=chunks, seconds=seconds)
-        return dict.fromkeys(self._workers, call)
-
     def measure(self, op: LaneOp, chunks: int, seconds: float) -> list[RoundsDone]:
         """Run rounds; return the results of the workers. Raises ProcessFailedError, BenchError."""
-        return list(self.agents.ask(self.rounds(op, chunks, seconds)).values())
+        call = functools.partial(RoundsWorker.run, op=op, chunks=chunks, seconds=seconds)
+        return list(self.agents.ask(dict.fromkeys(self._workers, call)).values())
 
     def lost(self) -> int:
         """Return the number of packets that the fault plan has dropped so far."""
@@ -184,29 +177,19 @@ class Fleet:
 
 
 @contextlib.contextmanager
-def loopback_fleet(
-    folder: Path,
-    *,
-    number: int,
-    loss: float | None,
-    controller_options: Sequence[str] = (),
-    at: At = here,
-) -> Iterator[Fleet]:
+def loopback_fleet(folder: Path, *, number: int, loss: float) -> Iterator[Fleet]:
     """Run the whole path as processes on 127.0.0.0/8.
 
     Args:
         folder: folder for its files; made here.
         number: number of the fleet in this process.
-        loss: fraction of packets lost on every link in both directions; 0 keeps the injectors, None has none.
-        at: see ``Fleet``.
+        loss: fraction of packets lost on every link in both directions.
     """
     folder.mkdir()
     topology = folder / "topology.yaml"
     topology.write_text(relocated(load(TOPOLOGY), number))
-    faults = None
-    if loss is not None:
-        faults = folder / "faults.yaml"
-        faults.write_text(json.dumps({"seed": 1, "rules": [{"name": LOSS, "kind": "drop", "probability": loss}]}))
+    faults = folder / "faults.yaml"
+    faults.write_text(json.dumps({"seed": 1, "rules": [{"name": LOSS, "kind": "drop", "probability": loss}]}))
     plan = make_plan(
         topology=str(topology),
         runner="loopback",
@@ -214,12 +197,13 @@ def loopback_fleet(
         codec="fixed",
         epochs=1,
         out=folder,
-        faults=None if faults is None else str(faults),
+        faults=str(faults),
     )
-    with Supervisor(folder / "logs") as supervisor:
-        fleet = Fleet(plan, Scratch(folder), supervisor, at=at, controller_options=controller_options)
-        with contextlib.closing(fleet):
-            yield fleet
+    with (
+        Supervisor(folder / "logs") as supervisor,
+        contextlib.closing(Fleet(plan, Scratch(folder), supervisor)) as fleet,
+    ):
+        yield fleet
 
 
 @contextlib.contextmanager

@@ -30,7 +30,6 @@ _BUILT_IN = (
     "codec",
     "learning",
     "tta",
-    "tenants",
 )
 _OPTION = "option"
 _FACTORS = {"k": 1000, "M": 10**6, "G": 10**9}

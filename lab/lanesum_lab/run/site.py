@@ -221,7 +221,6 @@ def start_plan(
     at: At = here,
     interfaces: Callable[[str], Mapping[int, str]] | None = None,
     relayed: bool = False,
-    controller_options: Sequence[str] = (),
 ) -> Site:
     """Start the switches, servers and controller of a plan.
 
@@ -246,5 +245,5 @@ def start_plan(
         options += plan.switch.controller_options
     for server, host in plan.servers.items():
         site.start_server(server, host, "--journal", str(scratch.journal(server)))
-    site.start_controller(plan.topology.controller, "--state", str(scratch.state), *options, *controller_options)
+    site.start_controller(plan.topology.controller, "--state", str(scratch.state), *options)
     return site

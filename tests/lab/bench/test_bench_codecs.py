@@ -7,9 +7,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
-import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,9 @@ import numpy as np
 import pytest
 
 from lanesum import codecs
-from lanesum._internal.native import VARIABLE, availability
-from lanesum.codecs.kernels.dispatch import threads
+from lanesum._internal.native import VARIABLE
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum_lab.bench import codec, comparison, learning, nmse, pictures, two_threads
+from lanesum_lab.bench import codec, comparison, learning, nmse, pictures
 from lanesum_lab.codec_simulation import simulate
 from tests.command_line import invoke
 
@@ -117,47 +114,8 @@ def test_speed_beside_pytorch(tmp_path: Path) -> None:
         assert 0 <= one["together"]["min"] <= one["together"]["median"] <= one["together"]["max"]
         assert (one["times_peer"] is None) == (not has_torch)
     assert all(len(row) == len(codec.COLUMNS) for row in codec.rows(result))
-    assert all(len(row) == len(two_threads.COLUMNS) for row in two_threads.rows(result))
-    several = len(os.sched_getaffinity(0)) > 1 and availability().core is not None
-    assert {one["step"] for one in result["threads"]} >= ({"norm", "encode", "decode"} if several else set())
     with pytest.raises(ConfigurationError, match="The picture shows the comparison of codecs, which was not measured"):
         pictures.codec(result, tmp_path / "codec.png")
-
-
-@pytest.mark.skipif(availability().core is None, reason=availability().reason)
-def test_threads_are_compared_with_two_runs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(two_threads.os, "sched_getaffinity", lambda pid: {0, 1})
-    seen: list[int] = []
-
-    def timed() -> dict[str, float]:
-        seen.append(threads())
-        return {"norm": 4.0 / seen[-1], "encode": 6.0 / seen[-1]}
-
-    figures = {one["step"]: one for one in two_threads.measure(timed, 2)}
-    assert set(seen) == {1, 2} and set(figures) == {"norm", "encode", "together", "two runs at once"}
-    ceiling = figures.pop("two runs at once")
-    assert ceiling["of_ceiling"] == 1
-    for one in figures.values():
-        assert one["times"]["median"] == 2 and one["of_ceiling"] == 2 / ceiling["times"]["median"]
-    monkeypatch.setattr(two_threads.os, "sched_getaffinity", lambda pid: {0})
-    assert two_threads.measure(timed, 2) == []
-
-
-def test_threads_are_compared_in_elapsed_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of the processor is the sum over all threads, which no second thread reduces."""
-    seen: list[dict[str, float]] = []
-
-    def measure(timed: Callable[[], dict[str, float]], turns: int) -> list[Any]:
-        with monkeypatch.context() as patched:
-            patched.setattr("time.process_time", lambda: 0.0)
-            seen.append(timed())
-        return []
-
-    monkeypatch.setattr(two_threads, "measure", measure)
-    monkeypatch.setattr(codec, "_speed", lambda settings, device, left_out: [])
-    codec.run(dataclasses.replace(codec.QUICK, parts=("speed",)))
-    (times,) = seen
-    assert set(times) == {"norm", "encode", "decode"} and min(times.values()) > 0
 
 
 def test_levels_that_are_not_there_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

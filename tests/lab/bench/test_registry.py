@@ -29,7 +29,7 @@ def test_order_of_benchmarks_is_independent_of_imports() -> None:
     program = "import {}lanesum_lab.bench.registry as made; print(list(made.benchmarks()))"
     one, other = (
         subprocess.run([sys.executable, "-c", program.format(first)], check=True, capture_output=True, text=True).stdout
-        for first in ("", "lanesum_lab.bench.tenants, ")
+        for first in ("", "lanesum_lab.bench.tta, ")
     )
     assert one == other
 
