@@ -34,27 +34,25 @@ Matrix = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
-    """Shape of a parameter as a matrix, padded with zeros to ``rows * columns`` values."""
+class _Square:
+    """A parameter as a square matrix, padded with zeros to ``side**2`` values."""
 
     part: Part
-    rows: int
-    columns: int
+    side: int
 
 
 class PowerSGD:
     """Low-rank approximation of rank ``rank``.
 
-    ``matrices``: rows and columns of parameters by name; others are not compressed. None: each parameter is a square
-    matrix, padded with zeros. A parameter is not compressed if its factors have at least half as many values as it has.
-    The second factor is the start of the next all-reduce of that parameter (warm start); it is the same on all workers.
-    Use one object for each worker, error feedback, and ``state_dict`` in checkpoints.
+    Each parameter is a square matrix, padded with zeros. It is not compressed if its factors have at least half as many
+    values as it has. The second factor is the start of the next all-reduce of that parameter (warm start); it is the
+    same on all workers. Use one object for each worker, error feedback, and ``state_dict`` in checkpoints.
 
     The residual is this worker's vector minus the *mean* of all, as published. Its mean over the workers is the error
     of the sum.
 
-    Wire: the rounds of ``fixed`` for ``rank * rows`` values and for parameters that are not compressed, then for
-    ``rank * columns`` values.
+    Wire: the rounds of ``fixed`` for ``rank * side`` values and for parameters that are not compressed, then for
+    ``rank * side`` values.
     """
 
     name = "powersgd"
@@ -62,47 +60,36 @@ class PowerSGD:
     # All workers: both factors must be sums over the same workers.
     traits = CodecTraits(needs_all_workers=True, depends_on_past_sums=True, stateful=True)
 
-    def __init__(self, *, workers: int, rank: int = 1, matrices: Mapping[str, tuple[int, int]] | None = None) -> None:
+    def __init__(self, *, workers: int, rank: int = 1) -> None:
         if rank < 1:
             raise ConfigurationError(f"Invalid rank={rank} for codec powersgd: expected an integer from 1.")
         self.workers = checked_workers(self.name, workers)
         self.rank = rank
-        self.matrices = None if matrices is None else dict(matrices)
         # Gathering would save one round trip and send n times the bytes, which this scheme is to reduce.
         self.codec = FixedPoint(workers=workers, gathered=0)
         self._factors: dict[str, Vector] = {}
 
     def describe(self) -> str:
         """See :meth:`lanesum.codecs.base.Codec.describe`."""
-        shapes = "square" if self.matrices is None else sorted(self.matrices.items())
-        return f"{self.name} rank={self.rank} matrices={shapes} {self.codec.describe()}"
+        return f"{self.name} rank={self.rank} {self.codec.describe()}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
         """Return the rounds of a vector that is one parameter without a name."""
         if size == 0:
             return ()
         compressed, rest = self._divide((Part("", 0, size),))
-        first = sum(one.rows for one in compressed) * self.rank + sum(part.stop - part.start for part in rest)
-        second = sum(one.columns for one in compressed) * self.rank
-        return *self.codec.shapes(first), *self.codec.shapes(second)
+        factors = sum(one.side for one in compressed) * self.rank
+        first = factors + sum(part.stop - part.start for part in rest)
+        return *self.codec.shapes(first), *self.codec.shapes(factors)
 
-    def _divide(self, parts: Sequence[Part]) -> tuple[list[_Shape], list[Part]]:
+    def _divide(self, parts: Sequence[Part]) -> tuple[list[_Square], list[Part]]:
         """Return the parameters that are compressed, and all others."""
         compressed, rest = [], []
         for part in parts:
             size = part.stop - part.start
-            if self.matrices is None:
-                side = math.isqrt(max(0, size - 1)) + 1
-                rows, columns = side, side
-            else:
-                rows, columns = self.matrices.get(part.key, (0, 0))
-                if part.key in self.matrices and rows * columns != size:
-                    raise CodecError(
-                        f"Parameter {part.key!r} has {size} values, not {rows} times {columns}.",
-                        "Build the codec with the shapes of this model.",
-                    )
-            if min(rows, columns) >= self.rank and 2 * self.rank * (rows + columns) < size:
-                compressed.append(_Shape(part, rows, columns))
+            side = math.isqrt(max(0, size - 1)) + 1
+            if 4 * self.rank * side < size:
+                compressed.append(_Square(part, side))
             elif size:
                 rest.append(part)
         return compressed, rest
@@ -143,21 +130,21 @@ class PowerSGD:
             values *= np.float32(context.workers)
         return Result(values, residual)
 
-    def _start(self, shape: _Shape, context: CodecContext) -> Matrix:
+    def _start(self, square: _Square, context: CodecContext) -> Matrix:
         """Return the start of the power method: the last second factor, or random numbers that all workers share."""
-        kept = self._factors.get(shape.part.key)
+        kept = self._factors.get(square.part.key)
         if kept is None:
             words = random_words(
-                shape.columns * self.rank,
+                square.side * self.rank,
                 seed=context.seed,
                 stream=RandomStream.MATRIX,
                 round=context.round,
-                chunk=zlib.crc32(shape.part.key.encode()),
+                chunk=zlib.crc32(square.part.key.encode()),
             )
             kept = uniforms(words) - np.float32(0.5)
-        elif kept.size != shape.columns * self.rank:
+        elif kept.size != square.side * self.rank:
             raise CodecError(
-                f"Parameter {shape.part.key!r} has {shape.columns} columns, but its last factor has another shape.",
+                f"Parameter {square.part.key!r} has {square.side} columns, but its last factor has another shape.",
                 "Load the state of the same model, or start without one.",
             )
         return orthonormal(kept.reshape(-1, self.rank))
@@ -213,11 +200,11 @@ def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return math.fsum((a * b).tolist())
 
 
-def _matrix(vector: Vector, shape: _Shape) -> Matrix:
-    values = vector[shape.part.start : shape.part.stop]
-    filled = np.zeros(shape.rows * shape.columns, np.float32)
+def _matrix(vector: Vector, square: _Square) -> Matrix:
+    values = vector[square.part.start : square.part.stop]
+    filled = np.zeros(square.side**2, np.float32)
     filled[: values.size] = values
-    return filled.reshape(shape.rows, shape.columns)
+    return filled.reshape(square.side, square.side)
 
 
 def _split(values: Vector, sizes: Sequence[int], rank: int) -> list[Matrix]:

@@ -58,7 +58,7 @@ OTHERS: dict[type, dict[str, dict[str, Any]]] = {
         "diagonal_seed": {"diagonal_seed": 1},
     },
     GatheredFloats: {"workers": {"workers": 3}, "format": {"format": "bf16"}},
-    PowerSGD: {"workers": {"workers": 3}, "rank": {"rank": 2}, "matrices": {"matrices": {"a": (2, 3)}}},
+    PowerSGD: {"workers": {"workers": 3}, "rank": {"rank": 2}},
 }
 
 

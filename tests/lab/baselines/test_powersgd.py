@@ -23,11 +23,11 @@ has_torch = importlib.util.find_spec("torch") is not None
 
 def test_powersgd_repeated_converges_to_best_matrix_of_rank() -> None:
     rng = np.random.default_rng(0)
-    matrix = (rng.normal(size=(60, 40)) * np.exp(-np.arange(40) / 2)).astype(np.float32)
+    matrix = (rng.normal(size=(50, 50)) * np.exp(-np.arange(50) / 2)).astype(np.float32)
     _, values, _ = np.linalg.svd(matrix.astype(np.float64))
     vectors = [(matrix + share).reshape(-1) for share in (np.float32(1), np.float32(-1))]
     for rank in (1, 2, 4):
-        codec = PowerSGD(workers=2, rank=rank, matrices={"t": (60, 40)})
+        codec = PowerSGD(workers=2, rank=rank)
         for number in range(30):
             run = simulate([codec, codec], vectors, tensor="t", round=number)
         tail = float(np.sum(values[rank:] ** 2) / np.sum(values**2))
@@ -53,15 +53,13 @@ def test_it_takes_the_steps_of_pytorchs_hook(rank: int) -> None:
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hooks
     from torch.nn.parallel import DistributedDataParallel
 
-    rows, columns, steps = 48, 32, 6
-    gradients = [
-        [drawn("Gaussian", rows * columns, 10 * step + worker) for worker in range(4)] for step in range(steps)
-    ]
+    side, steps = 40, 6
+    gradients = [[drawn("Gaussian", side**2, 10 * step + worker) for worker in range(4)] for step in range(steps)]
 
     class Model(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.weight = torch.nn.Parameter(torch.zeros(rows, columns))
+            self.weight = torch.nn.Parameter(torch.zeros(side, side))
 
         def forward(self, gradient: Any) -> Any:
             return (self.weight * gradient).sum()
@@ -74,13 +72,13 @@ def test_it_takes_the_steps_of_pytorchs_hook(rank: int) -> None:
     for step in range(-2, steps):  # two are summed as they are
         model.zero_grad()
         mean = np.mean(gradients[max(step, 0)], axis=0, dtype=np.float64).astype(np.float32)
-        model(torch.from_numpy(mean).reshape(rows, columns)).backward()
+        model(torch.from_numpy(mean).reshape(side, side)).backward()
         found.append(model.module.weight.grad.numpy().reshape(-1).copy())
     torch.manual_seed(np.random.RandomState(3).randint(1_000_000_000))
-    start = torch.randn(columns, rank)
+    start = torch.randn(side, rank)
     job = []
     for _ in range(4):
-        codec = PowerSGD(workers=4, rank=rank, matrices={"t": (rows, columns)})
+        codec = PowerSGD(workers=4, rank=rank)
         codec.load_state_dict({"codec": "powersgd", "rank": rank, "factors": {"t": start.numpy().reshape(-1)}})
         job.append(ErrorFeedback(codec))
     for step in range(steps):
@@ -89,17 +87,17 @@ def test_it_takes_the_steps_of_pytorchs_hook(rank: int) -> None:
 
 
 def test_small_parameters_are_summed_as_they_are() -> None:
-    parts = (Part("weight", 0, 6000), Part("bias", 6000, 6050), Part("thin", 6050, 6350))
-    vectors = [drawn("Gaussian", 6350, worker) for worker in range(2)]
+    parts = (Part("weight", 0, 6400), Part("bias", 6400, 6450), Part("thin", 6450, 6510))
+    vectors = [drawn("Gaussian", 6510, worker) for worker in range(2)]
     mean = np.mean(vectors, axis=0, dtype=np.float64)
-    job = [PowerSGD(workers=2, rank=2, matrices={"weight": (100, 60), "thin": (100, 3)}) for _ in vectors]
+    job = [PowerSGD(workers=2, rank=2) for _ in vectors]
     run = simulate(job, vectors, tensor="bucket", parts=parts, average=False, keep_residual=True)
-    np.testing.assert_allclose(run.values[6000:], 2 * mean[6000:], rtol=1e-5, atol=1e-6)
-    assert np.linalg.matrix_rank(run.values[:6000].reshape(100, 60), tol=1e-3) == 2
+    np.testing.assert_allclose(run.values[6400:], 2 * mean[6400:], rtol=1e-5, atol=1e-6)
+    assert np.linalg.matrix_rank(run.values[:6400].reshape(80, 80), tol=1e-3) == 2
     for result, x in zip(run.results, vectors, strict=True):
         assert result.residual is not None
         np.testing.assert_allclose(result.residual, x - run.values / 2, atol=1e-6)
-    assert sum(words.size for words in run.aggregates) == (2 * 100 + 350 + 1) + (2 * 60 + 1)
+    assert sum(words.size for words in run.aggregates) == (2 * 80 + 110 + 1) + (2 * 80 + 1)
 
 
 def test_columns_become_orthonormal_and_dependent_ones_zero() -> None:
@@ -123,20 +121,16 @@ def test_values_beyond_the_factors_are_refused_before_sending() -> None:
 
 def test_checkpoints_and_what_does_not_fit() -> None:
     x = drawn("Gaussian", 2500)
-    codec = PowerSGD(workers=1, matrices={"t": (50, 50)})
+    codec = PowerSGD(workers=1)
     simulate([codec], [x], tensor="t")
-    later = PowerSGD(workers=1, matrices={"t": (50, 50)})
+    later = PowerSGD(workers=1)
     later.load_state_dict(codec.state_dict())
     one, other = (simulate([some], [x], tensor="t", round=1).values for some in (codec, later))
     assert (one == other).all()
     with pytest.raises(CodecError, match="This is not a state of codec 'powersgd' of rank 2"):
         PowerSGD(workers=1, rank=2).load_state_dict(codec.state_dict())
-    with pytest.raises(CodecError, match="2500 values, not 50 times 51"):
-        simulate(PowerSGD(workers=1, matrices={"t": (50, 51)}), [x], tensor="t")
-    thin = PowerSGD(workers=1, matrices={"t": (100, 25)})
-    thin.load_state_dict(codec.state_dict())
-    with pytest.raises(CodecError, match="25 columns, but its last factor"):
-        simulate(thin, [x], tensor="t")
+    with pytest.raises(CodecError, match="60 columns, but its last factor"):
+        simulate(later, [drawn("Gaussian", 3600)], tensor="t")
 
 
 def test_only_what_follows_nothing_is_the_last_round() -> None:
