@@ -144,7 +144,6 @@ def test_commands_run(command: str) -> None:
             "controller",
             "run",
             "launch",
-            "train",
             "job",
             "bench",
             "capture",
@@ -172,7 +171,7 @@ def check_options(words: list[str]) -> None:
         launch.parser().parse_args(words[1:])
         return
     subcommands = [word for word in words[:2] if not word.startswith("-")]
-    if words[0] in ("switch", "server", "run", "top", "train", "capture"):
+    if words[0] in ("switch", "server", "run", "top", "capture"):
         subcommands = subcommands[:1]
     result = invoke([*subcommands, "--help"])
     assert result.exit_code == 0, result.output

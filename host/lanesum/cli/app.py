@@ -41,7 +41,6 @@ class Command(NamedTuple):
 COMMANDS = {
     "launch": Command("lanesum", "Train with your own script: start what is missing, and run torchrun."),
     "run": Command("lanesum-lab", "Train on a topology, with and without lanesum, and compare."),
-    "train": Command("lanesum-lab", "Train a job on data that every machine has, on this machine."),
     "server": Command("lanesum", "Run an aggregation server."),
     "switch": Command("lanesum-switch", "Run the embedded switch."),
     "controller": Command("lanesum-control", "Run the controller: program switches and admit jobs."),

@@ -43,7 +43,7 @@ class Trained:
     """Results of one training on one worker.
 
     Attributes:
-        curve: fields of :class:`lanesum_lab.train.curve.Curve`.
+        curve: fields of :class:`lanesum_lab.train.loop.Curve`.
         communication_s: seconds in which a bucket was in flight; 0 for peers.
         packets: accumulator words of a packet and slots of the job; None for peers.
     """

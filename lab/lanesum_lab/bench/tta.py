@@ -4,13 +4,12 @@
 
 All methods train from the same weights on the same batches, in turns, in the same processes. Tests are not timed. The
 target of a seed is the final test loss of float32 over gloo with this seed, plus a tolerance; a method that ends above
-it has no time to target. Each finished training is saved, so an interrupted benchmark continues where it ended.
+it has no time to target.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from typing import Any
 from rich.console import Console
 
 from lanesum._internal.native import availability
-from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
 from lanesum_lab.bench import pictures, registry
 from lanesum_lab.bench.devices import require_torch
@@ -71,7 +69,7 @@ class TtaSettings:
     test_every: int | None = registry.option(None, "Steps from one test to the next.", low=1)
     limit: int | None = registry.option(None, "Images, or bytes of text, to use.", low=1)
     tolerance: float = registry.option(0.005, "Share by which the target is above gloo's final loss.", low=0)
-    out: Path = registry.option(_OUT, "Folder of finished trainings and of logs.")  # noqa: RUF009 a Path is immutable
+    out: Path = registry.option(_OUT, "Folder of logs.")  # noqa: RUF009 a Path is immutable
     note: str = registry.option("", "Sentence for the conditions, for example on other load.")
 
     def __post_init__(self) -> None:
@@ -112,7 +110,7 @@ def run(settings: TtaSettings) -> dict[str, Any]:
     from lanesum_lab.train.jobs import find
     from lanesum_lab.train.methods import check_method
 
-    job, out, seeds = find(settings.job), settings.out, range(1, settings.seeds + 1)
+    job, seeds = find(settings.job), range(1, settings.seeds + 1)
     progress = Console(stderr=True, highlight=False)
     for by in settings.by:
         check_method(by, settings.workers)
@@ -120,24 +118,21 @@ def run(settings: TtaSettings) -> dict[str, Any]:
         name: getattr(job, name) if getattr(settings, name) is None else getattr(settings, name)
         for name in ("steps", "batch", "lr", "test_every")
     }
-    cache = _Cache(out / "runs", settings, training)
     wanted = [(seed, rate, by) for seed in seeds for rate in settings.rates for by in settings.by]
-    missing = [one for one in wanted if cache.get(*one) is None]
-    if missing:
-        with training_network(
-            settings.case,
-            workers=settings.workers,
-            job=settings.job,
-            limit=settings.limit,
-            rates_mbit=settings.rates_mbit,
-            logs=out / "logs",
-        ) as built:
-            for number, (seed, rate, by) in enumerate(missing, start=1):
-                place = "loopback" if rate is None else f"{rate:g} Mbit/s"
-                progress.print(f"{number} of {len(missing)}: {settings.job} by {by}, {place}, seed {seed}")
-                built.limit(rate)
-                cache.put(seed, rate, by, _trained(built, by, seed, training))
-    runs: dict[tuple[int, float | None, str], Any] = {key: cache.get(*key) for key in wanted}
+    runs: dict[tuple[int, float | None, str], Any] = {}
+    with training_network(
+        settings.case,
+        workers=settings.workers,
+        job=settings.job,
+        limit=settings.limit,
+        rates_mbit=settings.rates_mbit,
+        logs=settings.out / "logs",
+    ) as built:
+        for number, (seed, rate, by) in enumerate(wanted, start=1):
+            place = "loopback" if rate is None else f"{rate:g} Mbit/s"
+            progress.print(f"{number} of {len(wanted)}: {settings.job} by {by}, {place}, seed {seed}")
+            built.limit(rate)
+            runs[seed, rate, by] = _trained(built, by, seed, training)
     figures = [
         _figure(settings, rate, by, [(runs[seed, rate, by], runs[seed, rate, GLOO]) for seed in seeds])
         for rate in settings.rates
@@ -148,10 +143,10 @@ def run(settings: TtaSettings) -> dict[str, Any]:
         **dataclasses.asdict(settings),
         **training,
         "seeds": list(seeds),
-        "out": str(out),
+        "out": str(settings.out),
         "what": job.what,
         "elements": figures[0]["elements"],
-        "commits": sorted({str(one["commit"]) for one in runs.values()}),
+        "commits": [str(machine()["commit"])],
         "native": availability().core is not None,
         "figures": figures,
     }
@@ -205,39 +200,7 @@ def _record(by: str, trained: Sequence[Trained], wire: Wire, steps: int) -> dict
         "mbyte_down": wire.down / steps / len(trained) / 1e6,
         "packets": trained[0].packets,
         "elements": first["elements"],
-        "commit": machine()["commit"],
     }
-
-
-class _Cache:
-    """Finished trainings as files."""
-
-    def __init__(self, folder: Path, settings: TtaSettings, training: dict[str, Any]) -> None:
-        self._folder, self._case = folder, settings.case
-        self._identity = {
-            "job": settings.job,
-            "workers": settings.workers,
-            "limit": settings.limit,
-            **training,
-        }
-
-    def _path(self, seed: int, rate: float | None, by: str) -> Path:
-        place = self._case if rate is None else f"{self._case}-{rate:g}"
-        return self._folder / f"{self._identity['job']}-{place}-{by}-{seed}.json"
-
-    def get(self, seed: int, rate: float | None, by: str) -> dict[str, Any] | None:
-        """Return the record of a training with these settings, or None."""
-        path = self._path(seed, rate, by)
-        if not path.exists():
-            return None
-        content = json.loads(path.read_text())
-        return content["record"] if content["identity"] == self._identity else None
-
-    def put(self, seed: int, rate: float | None, by: str, record: dict[str, Any]) -> None:
-        """Save a record."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(seed, rate, by)
-        write_file(path, json.dumps({"identity": self._identity, "record": record}))
 
 
 def time_to(tests: Sequence[dict[str, float]], target: float) -> float | None:
@@ -353,7 +316,7 @@ def winners(result: dict[str, Any]) -> Iterator[str]:
 registry.register(
     registry.Benchmark(
         name="tta",
-        summary="Time to accuracy behind limited links (needs root and PyTorch); continues where it ended.",
+        summary="Time to accuracy behind limited links (needs root and PyTorch).",
         quick=QUICK,
         run=run,
         tables=(

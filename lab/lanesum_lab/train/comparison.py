@@ -24,10 +24,9 @@ from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
 from lanesum.session import RoundObserver
 from lanesum_control.cli.console import console
-from lanesum_lab.train.curve import Curve
 from lanesum_lab.train.group import check_ranks
 from lanesum_lab.train.jobs import Task
-from lanesum_lab.train.loop import TrainingSettings, train
+from lanesum_lab.train.loop import Curve, TrainingSettings, train
 from lanesum_lab.train.methods import lanesum_hook
 from lanesum_lab.train.report import Report
 from lanesum_lab.train.sum_check import RecordedSumCheck

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -16,8 +16,6 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from lanesum.errors import ConfigurationError
-from lanesum_lab.train.checkpoints import Checkpoints
-from lanesum_lab.train.curve import Curve, Evaluation
 from lanesum_lab.train.jobs import Batch, Task
 from lanesum_lab.train.progress import TrainingProgress
 
@@ -54,6 +52,50 @@ class TrainingSettings:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Result of a test of the model.
+
+    Attributes:
+        step: number of completed steps.
+        loss: mean cross entropy.
+        accuracy: share of the targets that are the most likely class.
+        train_s: seconds of all steps until then, without tests.
+    """
+
+    step: int
+    loss: float
+    accuracy: float
+    train_s: float
+
+
+@dataclass(slots=True)
+class Curve:
+    """Results of one training on one rank.
+
+    Attributes:
+        losses: loss of this rank's batch, one per step.
+        step_s: seconds of every step.
+        phases: seconds of all steps together, by phase: ``forward`` (data and forward pass), ``backward`` (with the
+            communication that is not hidden behind it) and ``optimizer``.
+        seconds: time of all steps and tests of this process.
+        weights_sha256: SHA-256 of all parameters at the end; it differs between ranks if the replicas differ.
+    """
+
+    losses: list[float] = field(default_factory=list)
+    tests: list[Evaluation] = field(default_factory=list)
+    step_s: list[float] = field(default_factory=list)
+    phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("forward", "backward", "optimizer"), 0.0))
+    seconds: float = 0.0
+    weights_sha256: str = ""
+    elements: int = 0
+
+    @property
+    def accuracy(self) -> list[float]:
+        """Share of correct test samples, one per test."""
+        return [one.accuracy for one in self.tests]
+
+
 def train(
     task: Task,
     settings: TrainingSettings,
@@ -62,7 +104,6 @@ def train(
     hook: Hook | None = None,
     one_bucket: bool = False,
     counted: bool = False,
-    checkpoints: Checkpoints | None = None,
 ) -> Curve:
     """Train a new model on all ranks of the default process group.
 
@@ -71,7 +112,6 @@ def train(
         hook: communication hook; None for plain DDP.
         one_bucket: keep all gradients in one bucket instead of DDP's of 25 MiB.
         counted: count the steps for the runner of a fault plan.
-        checkpoints: continue from the last one, and write more.
 
     Raises ConfigurationError if the ranks have different data, and the exceptions of the hook.
     """
@@ -85,9 +125,8 @@ def train(
         init_sync=False,
         gradient_as_bucket_view=True,
     )
-    state, function = hook or (None, None)
-    if function is not None:
-        model.register_comm_hook(state, function)
+    if hook is not None:
+        model.register_comm_hook(*hook)
     momentum = settings.momentum
     optimizer = torch.optim.SGD(
         model.parameters(), lr=settings.lr, momentum=momentum, nesterov=momentum > 0, fused=True
@@ -97,13 +136,9 @@ def train(
     )
     loss_of = nn.CrossEntropyLoss()
     curve = Curve(elements=sum(parameter.numel() for parameter in model.parameters()))
-    stateful = {"model": model.module, "optimizer": optimizer, "schedule": schedule}
-    if hasattr(state, "state_dict"):
-        stateful["hook"] = state
-    done = 0 if checkpoints is None else checkpoints.restore(stateful, curve)
     start = time.perf_counter()
-    with TrainingProgress(title, settings.steps, done=done, rank=rank, counted=counted) as progress:
-        for step in range(done, settings.steps):
+    with TrainingProgress(title, settings.steps, rank=rank, counted=counted) as progress:
+        for step in range(settings.steps):
             times = [time.perf_counter()]
             inputs, targets = task.batch(step, rank, workers, settings.batch, settings.seed)
             optimizer.zero_grad()
@@ -124,11 +159,7 @@ def train(
                 # Every rank tests, which takes less time than to share the result.
                 curve.tests.append(Evaluation(step + 1, *evaluate(model.module, task.test), sum(curve.step_s)))
                 progress.tested(step + 1, settings.steps, _last(curve), curve.tests[-1].loss, curve.tests[-1].accuracy)
-            if checkpoints is not None and checkpoints.due(step + 1):
-                curve.seconds += time.perf_counter() - start
-                start = time.perf_counter()
-                checkpoints.save(step + 1, stateful, curve)
-    curve.seconds += time.perf_counter() - start
+    curve.seconds = time.perf_counter() - start
     weights = torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
     curve.weights_sha256 = hashlib.sha256(weights.numpy().tobytes()).hexdigest()
     return curve

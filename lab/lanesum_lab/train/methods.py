@@ -17,10 +17,8 @@ import lanesum.torch
 from lanesum import codecs
 from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
-from lanesum_lab.train.checkpoints import Checkpoints
-from lanesum_lab.train.curve import Curve
 from lanesum_lab.train.jobs import Task
-from lanesum_lab.train.loop import Hook, TrainingSettings, train
+from lanesum_lab.train.loop import Curve, Hook, TrainingSettings, train
 from lanesum_lab.train.two_shot import TwoShot
 
 #: Plain DDP: float32, no compression.
@@ -113,14 +111,13 @@ def train_by(
     join: Callable[[], lanesum.torch.State],
     *,
     title: str,
-    checkpoints: Checkpoints | None = None,
 ) -> tuple[Curve, lanesum.torch.HookStats | None]:
     """Train by a method; return the results, and the counters of a codec, for which ``join`` joins the job."""
     if by in PEERS:
         hook, one_bucket = PEERS[by].hook(), PEERS[by].one_bucket
-        return train(task, settings, title=title, hook=hook, one_bucket=one_bucket, checkpoints=checkpoints), None
+        return train(task, settings, title=title, hook=hook, one_bucket=one_bucket), None
     with join() as state:
         hook = lanesum_hook(state)
-        curve = train(task, settings, title=title, hook=hook, counted=True, checkpoints=checkpoints)
+        curve = train(task, settings, title=title, hook=hook, counted=True)
         state.leave()
         return curve, state.stats

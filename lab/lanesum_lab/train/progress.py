@@ -53,11 +53,10 @@ class StepFile:
 class TrainingProgress:
     """Progress of one training on standard error. Use as a context manager.
 
-    With ``counted`` rank 0 also writes its steps to the file that LANESUM_STEP_FILE names. ``done``: steps of the
-    training before this process.
+    With ``counted`` rank 0 also writes its steps to the file that LANESUM_STEP_FILE names.
     """
 
-    def __init__(self, title: str, steps: int, *, rank: int, done: int = 0, counted: bool = False) -> None:
+    def __init__(self, title: str, steps: int, *, rank: int, counted: bool = False) -> None:
         self._title = title
         self._bar: Progress | None = None
         self._lines = rank == 0 and not sys.stderr.isatty()
@@ -71,7 +70,7 @@ class TrainingProgress:
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
             )
-            self._task = self._bar.add_task(title, total=steps, completed=done, loss="-", accuracy="-")
+            self._task = self._bar.add_task(title, total=steps, loss="-", accuracy="-")
         path = os.environ.get(ENV_STEP_FILE)
         self._file = StepFile(Path(path)) if counted and rank == 0 and path else None
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of a job of the registry, one process per worker::
 
-    torchrun --nproc-per-node=4 -m lanesum_lab.train.rank words --by thc --out out/words
+    lanesum launch --nproc 4 --codec thc -m lanesum_lab.train.rank words --by thc --out out/words
 
-Each rank writes ``rank-N.json`` and its checkpoints into the folder. With ``--compare`` plain DDP trains the job
-too, and every sum is checked: :mod:`lanesum_lab.train.comparison`.
+Each rank writes ``rank-N.json`` into the folder. With ``--compare`` plain DDP trains the job too, and every sum is
+checked: :mod:`lanesum_lab.train.comparison`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from lanesum.errors import ConfigurationError
 from lanesum.joining import take_ticket
 from lanesum.session import RoundObserver, Session
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
-from lanesum_lab.train.checkpoints import Checkpoints
 from lanesum_lab.train.comparison import compare
 from lanesum_lab.train.group import end_process, run_in_group
 from lanesum_lab.train.jobs import JOBS, Task, TrainingJob, find
@@ -34,7 +33,7 @@ from lanesum_lab.train.task import DigitsTask
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line; ``lanesum train`` has the same options."""
+    """Return the parser of the command line."""
     made = argparse.ArgumentParser(prog="lanesum_lab.train.rank", description="Train one rank of a job.")
     made.add_argument("job", help=f"one of {', '.join(JOBS)}")
     made.add_argument("--by", default="thc", help=f"a codec of lanesum, or {', '.join(PEERS)} (default: thc)")
@@ -45,8 +44,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seed", type=int, default=1, help="seed of weights and data order (default: 1)")
     made.add_argument("--limit", type=int, help="images, or bytes of text, to use (default: all)")
     made.add_argument("--out", type=Path, default=Path("out/train"), help="folder (default: out/train)")
-    made.add_argument("--checkpoint-every", type=int, default=50, help="steps between checkpoints (default: 50)")
-    made.add_argument("--resume", action="store_true", help="continue from the last checkpoint")
     made.add_argument(
         "--ticket", help="ticket file, {rank} stands for the rank; without it the job is joined at the controller"
     )
@@ -64,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one rank; return the exit code."""
     options = parser().parse_args(argv)
 
-    return run_in_group(lambda: run_rank(options), "`lanesum train` or torchrun --nproc-per-node=N")
+    return run_in_group(lambda: run_rank(options), "`lanesum launch --nproc N` or torchrun --nproc-per-node=N")
 
 
 def run_rank(options: argparse.Namespace) -> int:
@@ -72,27 +69,18 @@ def run_rank(options: argparse.Namespace) -> int:
     rank, workers = dist.get_rank(), dist.get_world_size()
     job = find(options.job)
     check_method(options.by, workers)
-    if options.checkpoint_every < 1:
-        raise ConfigurationError(f"--checkpoint-every {options.checkpoint_every} is not positive: pass at least 1.")
     task = job.load(options.limit)
     settings = _settings(options, job, task, workers)
     make_folder(options.out)
     if options.compare:
         return compare(options, task, settings, lambda observer: _state(options, workers, settings.steps, observer))
     identity = {"job": job.name, "by": options.by, "workers": workers, **dataclasses.asdict(settings)}
-    checkpoints = Checkpoints(
-        options.out,
-        every=options.checkpoint_every,
-        resume=options.resume,
-        identity={**identity, "limit": options.limit},
-    )
     curve, stats = train_by(
         options.by,
         task,
         settings,
         lambda: _state(options, workers, settings.steps),
         title=f"{job.name} by {options.by}",
-        checkpoints=checkpoints,
     )
     transport = {} if stats is None else stats.transport.figures()
     record = {**identity, "rank": rank, **dataclasses.asdict(curve), "transport": transport}

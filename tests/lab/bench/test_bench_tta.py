@@ -1,7 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Time to accuracy: every method has its figures, trainings are kept, and the target is what it says. No speed is
-judged."""
+"""Time to accuracy: every method has its figures, and the target is what it says. No speed is judged."""
 
 from __future__ import annotations
 
@@ -99,19 +98,6 @@ def test_figures_have_time_to_target_and_gloo_ratios(invented: Invented, tmp_pat
 
 
 @needs_torch
-def test_finished_trainings_are_not_repeated(invented: Invented, tmp_path: Path) -> None:
-    first = tta.run(dataclasses.replace(SETTINGS, seeds=1, out=tmp_path))
-    assert len(invented.trained) == 8
-    (tmp_path / "runs" / "digits-hub-20-thc-1.json").unlink()
-    assert tta.run(dataclasses.replace(SETTINGS, seeds=1, out=tmp_path))["figures"] == first["figures"]
-    assert len(invented.trained) == 9
-    tta.run(dataclasses.replace(SETTINGS, out=tmp_path))
-    assert len(invented.trained) == 9 + 8, "the second seed"
-    tta.run(dataclasses.replace(SETTINGS, batch=9, out=tmp_path))
-    assert len(invented.trained) == 17 + 16, "a training with other settings is another one"
-
-
-@needs_torch
 def test_command_prints_tables_and_json(
     invented: Invented, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,7 +119,7 @@ def test_command_prints_tables_and_json(
     assert "Other programs ran." in tta.conditions(result)
     assert bench.main(["tta", *arguments]) == 0
     printed = capsys.readouterr()
-    assert "thc is first at the target" in printed.out and "of 4:" not in printed.err, "all trainings were kept"
+    assert "thc is first at the target" in printed.out
     assert "two-shot" not in printed.out and "10 Mbit/s" in printed.out
 
 
@@ -198,7 +184,6 @@ def test_trainings_behind_limited_links(tmp_path: Path) -> None:
     assert found["alone"]["mbyte_per_step"]["median"] < found["thc"]["mbyte_per_step"]["median"]
     assert found["thc"]["mbyte_per_step"]["median"] < found["gloo"]["mbyte_per_step"]["median"] / 2
     assert found["thc"]["communication_s"] > 0
-    assert len(list((tmp_path / "runs").glob("digits-hub-20-*-1.json"))) == len(by)
 
 
 @needs_torch

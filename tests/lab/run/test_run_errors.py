@@ -5,13 +5,11 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from lanesum.cli import launch
 from lanesum.errors import MissingToolError
 from lanesum_fabric.topology import load
 from lanesum_lab.run import mininet_net
@@ -85,15 +83,3 @@ def test_relay_that_cannot_be_inserted_is_an_error() -> None:
     relay = mininet_net.Relay("w1", "s1", "s1-cable1", "s1-in1")
     with pytest.raises(NetworkError, match="Cannot insert a relay into the link w1: Operation not permitted"):
         mininet_net._open_gap(SimpleNamespace(get=lambda _name: node), load("star4"), relay)
-
-
-def test_training_whose_rank_fails_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    from lanesum_lab.cli.train import TrainingFailedError, train_ranks
-
-    def fail(_arguments: Any) -> int:
-        return 3
-
-    monkeypatch.setattr(launch, "main", fail)
-    with pytest.raises(TrainingFailedError, match=r"ended with exit code 3\. Read the messages above"):
-        train_ranks("digits", "fixed", workers=2, switch="none", seed=1, out=tmp_path, arguments=[])

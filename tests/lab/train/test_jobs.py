@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 from lanesum.errors import ConfigurationError
-from lanesum_lab.cli import train as command
 from lanesum_lab.train import jobs, rank, source_text
 from lanesum_lab.train.loop import evaluate
 from lanesum_lab.train.two_shot import GROUP, TwoShot
@@ -116,39 +115,6 @@ def test_workers_without_communication_differ(ranks: Ranks, tmp_path: Path) -> N
     assert records[0]["weights_sha256"] != records[1]["weights_sha256"]
 
 
-def test_resumed_training_equals_the_uninterrupted_one(ranks: Ranks, tmp_path: Path) -> None:
-    arguments = ["digits", "--by=gloo", "--steps=7", "--batch=8", "--limit=64", "--checkpoint-every=2"]
-    whole = train(ranks, tmp_path / "whole", *arguments)
-    train(ranks, tmp_path / "cut", *arguments)
-    # Rank 1 was killed before its last checkpoint: both continue from step 4.
-    (tmp_path / "cut" / "checkpoint-1-6.pt").unlink()
-    resumed = train(ranks, tmp_path / "cut", *arguments, "--resume")
-    for one, other in zip(whole, resumed, strict=True):
-        assert one["weights_sha256"] == other["weights_sha256"]
-        assert one["losses"] == other["losses"]
-        assert [test["loss"] for test in one["tests"]] == [test["loss"] for test in other["tests"]]  # type: ignore[attr-defined]
-
-
-def test_resumed_training_restores_error_feedback(ranks: Ranks, tmp_path: Path) -> None:
-    arguments = ["digits", "--steps=4", "--batch=8", "--limit=64", "--checkpoint-every=2"]
-    train(ranks, tmp_path, *arguments, codec="thc error=0.01")
-    saved = torch.load(tmp_path / "checkpoint-0-2.pt", weights_only=True)
-    assert saved["hook"]["codec"] == "thc"
-    assert any(residual.abs().sum() > 0 for residual in saved["hook"]["memory"].values())
-    for number in range(2):
-        (tmp_path / f"checkpoint-{number}-4.pt").unlink()
-    resumed = train(ranks, tmp_path, *arguments, "--resume", codec="thc error=0.01")
-    assert len(resumed[0]["losses"]) == 4  # type: ignore[arg-type]
-    assert resumed[0]["weights_sha256"] == resumed[1]["weights_sha256"]
-
-
-def test_checkpoint_of_other_settings_is_refused(ranks: Ranks, tmp_path: Path) -> None:
-    arguments = ["digits", "--by=gloo", "--batch=8", "--limit=64", "--checkpoint-every=2"]
-    train(ranks, tmp_path, *arguments, "--steps=2")
-    with pytest.raises(AssertionError, match="other settings: steps"):
-        train(ranks, tmp_path, *arguments, "--steps=4", "--resume")
-
-
 @pytest.mark.parametrize(("bits", "error"), [(8, 1e-4), (4, 0.03)])
 def test_two_shot_codes_are_near_the_values(bits: int, error: float) -> None:
     codes = TwoShot(bits)
@@ -174,21 +140,3 @@ def test_two_shot_bytes_are_those_of_exchanged_rows(values: int, workers: int) -
 def test_two_shot_with_other_bits_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="not 3"):
         TwoShot(3)
-
-
-def test_train_command_trains_resumes_and_names_wrong_options(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["digits", "--workers=2", "--limit=64", "--batch=8", "--checkpoint-every=2", f"--out={tmp_path}"]
-    assert command.main([*arguments, "--steps=4", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["replicas_identical"] and result["steps"] == 4
-    assert 0 < result["bytes_sent"] < result["bytes_fp32"]
-    for number in range(2):
-        (tmp_path / f"checkpoint-{number}-4.pt").unlink()
-    assert command.main([*arguments, "--steps=4", "--resume", "--by=thc"]) == 0
-    assert "replicas identical" in capsys.readouterr().out
-    with pytest.raises(ConfigurationError, match="no training job 'digit'"):
-        command.main(["digit"])
-    with pytest.raises(ConfigurationError, match="There is no way 'thcc' to average gradients"):
-        command.main(["digits", "--by=thcc"])

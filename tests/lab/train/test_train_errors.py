@@ -24,13 +24,6 @@ def second_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("second_of_two")
-def test_checkpoints_after_no_steps_are_refused(tmp_path: Path) -> None:
-    options = rank.parser().parse_args(["digits", "--by=gloo", "--checkpoint-every=0", f"--out={tmp_path}"])
-    with pytest.raises(ConfigurationError, match="--checkpoint-every 0 is not positive: pass at least 1"):
-        rank.run_rank(options)
-
-
-@pytest.mark.usefixtures("second_of_two")
 def test_epochs_of_text_are_refused(tmp_path: Path) -> None:
     options = rank.parser().parse_args(["bytes", "--epochs=1", "--limit=40000", f"--out={tmp_path}"])
     with pytest.raises(ConfigurationError, match=r"The data of job bytes has no epochs\. Pass --steps instead"):
