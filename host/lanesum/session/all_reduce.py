@@ -334,12 +334,7 @@ class AllReduce(Generic[V]):
         if self.lengths_sent:
             return round_.words, None
         words, lengths = append_lengths(
-            self.codec,
-            self.size,
-            round_,
-            ticket,
-            not_finite=self.context.not_finite,
-            description=self.description,
+            self.codec, self.size, round_, ticket, not_finite=self.context.not_finite, description=self.description
         )
         self.lengths_sent = lengths is not None
         return words, lengths

@@ -56,11 +56,7 @@ class CommunicationThread:
     """
 
     def __init__(
-        self,
-        name: str,
-        interrupt: Callable[[], object],
-        wake: Callable[[], object],
-        in_flight: collections.deque[Any],
+        self, name: str, interrupt: Callable[[], object], wake: Callable[[], object], in_flight: collections.deque[Any]
     ) -> None:
         self._name = name
         self._interrupt = interrupt
