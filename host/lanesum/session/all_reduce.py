@@ -156,7 +156,7 @@ class StartedRound:
     def ready(self) -> bool:
         """True if the result of a piece has arrived, and the piece is not decoded yet."""
         pieces = self.round.pieces
-        if pieces is None or pieces.decoded == len(pieces):
+        if pieces is None or pieces.decoded == len(pieces) or not self.flights:
             return False
         return self.flights[0].done_chunks >= self.flights[0].awaited_chunks
 

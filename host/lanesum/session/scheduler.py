@@ -286,7 +286,8 @@ class AllReduceScheduler:
                     assert one.round.pieces is not None
                     with self.phases.encode:
                         words = one.round.pieces.encode_next()
-                        self._transport.release(cast(NativeRoundState, one.flights[0]), words)
+                        if one.flights:  # a quorum may complete it before
+                            self._transport.release(cast(NativeRoundState, one.flights[0]), words)
                     return True
                 if one.overlap is not None:
                     self._transport.poll()

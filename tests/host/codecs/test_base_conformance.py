@@ -261,7 +261,7 @@ def test_code_table_exists_exactly_where_it_is_used(name: str) -> None:
 def test_quorum_is_refused_where_all_workers_are_needed(name: str) -> None:
     codec = build(name)
     table = None if codec.code_table is None else codec.code_table.tobytes()
-    ticket = SimpleNamespace(workers=WORKERS, quorum=WORKERS - 1, code_table=table, job=1)
+    ticket = SimpleNamespace(workers=WORKERS, quorum=WORKERS - 1, code_table=table, label="1")
     session = cast(Session, SimpleNamespace(ticket=ticket))
     if codec.traits.needs_all_workers:
         with pytest.raises(ConfigurationError, match=f"Codec {name} needs every worker in every sum"):

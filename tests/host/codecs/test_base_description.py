@@ -37,6 +37,7 @@ OTHERS: dict[type, dict[str, dict[str, Any]]] = {
         "bits": {"bits": 5},
         "lanes": {"lanes": 16},
         "block": {"block": 512},
+        "for_adaptive": {"for_adaptive": THC(workers=4, bits=8)},
     },
     WidthTHC: {
         "lookup": {"lookup": False, "budget": 4},
@@ -73,6 +74,6 @@ def test_every_parameter_shows(build: Any) -> None:
 
 def test_equal_codecs_have_equal_descriptions() -> None:
     assert codecs.get("thc-paper", workers=4).describe() == PaperTHC(workers=4, granularity=30).describe()
-    assert codecs.get("thc", workers=4).describe() == THC(workers=4, bits=4, lanes=8).describe()
+    assert codecs.get("thc", workers=4, bits=4).describe() == THC(workers=4, bits=4, lanes=8).describe()
     assert codecs.get("fixed", workers=4).describe() == "fixed workers=4 block=1024 gathered=2048"
     assert ErrorFeedback(FixedPoint(workers=4)).describe() == FixedPoint(workers=4).describe()
