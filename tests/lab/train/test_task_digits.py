@@ -64,8 +64,8 @@ def test_training_under_torchrun(tmp_path: Path) -> None:
     report = Report.read(tmp_path / "report.json")
     assert (report.target, report.topology, report.workers, report.codec) == ("server", "pair", 2, "thc")
     assert report.steps == 3 == len(report.detail["loss"])
-    # 2048 words of codes become 4096 accumulator words, and 4 blocks have norms; each of two workers checks its own.
-    assert (report.sums_checked, report.sums_wrong) == (2 * 3 * (4096 + 4), 0)
+    # 4096 accumulator words of codes, norms of 4 blocks, and a word for the optimizer; both workers check all of them.
+    assert (report.sums_checked, report.sums_wrong) == (2 * 3 * (4096 + 4 + 1), 0)
     assert report.correct and report.detail["replicas_identical"]
     assert report.bytes_fp32 == 4 * 16_290 * 3 * 2
     assert report.bytes_up < report.bytes_fp32 / 4
@@ -83,12 +83,12 @@ def run_rank(arguments: list[str]) -> int:
 
 
 def test_wrong_sums_fail_the_run(ranks: Ranks, tmp_path: Path) -> None:
-    """The aggregation point holds another code table than the workers': every code word's sum is wrong."""
+    """The server has another code table: sums are wrong after the first step, whose codes need no table."""
     with AggregationServer((LOCALHOST, 0)) as server, served_job(2, "thc") as tickets:
         tickets = [dataclasses.replace(ticket, servers=(server.address,)) for ticket in tickets]
         server.aggregator.admit(dataclasses.replace(ServerJob.from_tickets(tickets), code_table=bytes(range(0, 32, 2))))
         where = write_tickets(tickets, tmp_path)
-        arguments = ["--epochs=1", "--limit=64", f"--out={tmp_path}", f"--ticket={where}"]
+        arguments = ["--epochs=1", "--limit=192", f"--out={tmp_path}", f"--ticket={where}"]
         assert ranks.run(run_rank, [arguments, arguments]) == [1, 1]
     report = Report.read(tmp_path / "report.json")
     assert report.sums_wrong > 1000
