@@ -138,7 +138,7 @@ def requirements(wheel: Path) -> list[Requirement]:
         ("lanesum-switch", {"lanesum", "lanesum-fabric"}),
         (
             "lanesum-lab",
-            {"lanesum", "lanesum-fabric", "lanesum-control", "lanesum-switch", "matplotlib", "scikit-learn"},
+            {"lanesum", "lanesum-fabric", "lanesum-control", "lanesum-switch", "matplotlib", "scikit-learn", "simpy"},
         ),
     ],
 )

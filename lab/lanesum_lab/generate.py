@@ -21,6 +21,7 @@ from lanesum_control.cli import configuration, tree
 from lanesum_fabric.yaml_model import schema_text
 from lanesum_lab.builds.rates import wire_table
 from lanesum_lab.dissector import wireshark_lua
+from lanesum_lab.forecast.published import deviation_table
 from lanesum_lab.glossary import GLOSSARY
 from lanesum_lab.markdown import markdown_table, replace_generated
 
@@ -311,7 +312,7 @@ COMMAND_PAGES: dict[str, tuple[str, ...]] = {
     "commands.md": (),
     "commands-controller.md": ("controller",),
     "commands-job.md": ("job", "top"),
-    "commands-bench.md": ("bench",),
+    "commands-bench.md": ("bench", "plan"),
 }
 
 
@@ -338,6 +339,7 @@ def generated_files(root: Path) -> dict[Path, str]:
     style_page = root / "docs" / "style.md"
     commands_page = root / "docs" / "commands.md"
     packets_page = root / "docs" / "packets.md"
+    forecast_page = root / "docs" / "forecast.md"
     overview = replace_generated(commands_page.read_text(), "overview", tree.overview())
     command_pages = {
         root / "docs" / name: replace_generated(
@@ -354,6 +356,7 @@ def generated_files(root: Path) -> dict[Path, str]:
         root / "wireshark" / "lanesum.lua": wireshark_lua(),
         protocol_page: page,
         packets_page: replace_generated(packets_page.read_text(), "wire bytes", wire_table()),
+        forecast_page: replace_generated(forecast_page.read_text(), "deviations", deviation_table()),
         style_page: replace_generated(style_page.read_text(), "glossary", glossary_table()),
         **command_pages,
         root / "deploy" / "lanesum.schema.json": _configuration_schema(),

@@ -395,7 +395,7 @@ WORKER = (
     Mutant("results are looked for among what the first server has", LossDetector, "on_ack_received",
            "recovery = self._path(position)", "recovery = self._paths[0]", seed=133),
     Mutant("retransmissions are not marked", RoundSequence, "_retransmissions",
-           "batch.set_flags(sent.chunk, Flag.RETRANSMISSION |", "batch.set_flags(sent.chunk, 0 |"),
+           "flags = Flag.RETRANSMISSION |", "flags = 0 |"),
     Mutant("retransmissions are not counted", RoundSequence, "_retransmissions", "retransmission=True",
            "retransmission=False"),
     Mutant("nothing ever goes past the switches", SentChunk, "try_again", "return self.bypass or",

@@ -51,6 +51,7 @@ COMMANDS = {
     "topology": Command("lanesum-control", "Check and show topology files."),
     "capture": Command("lanesum-switch", "Capture packets at a network interface, for Wireshark."),
     "faults": Command("lanesum-switch", "Check and show fault plans."),
+    "plan": Command("lanesum-lab", "Forecast training steps, and the needs of a job, on any network."),
     "bench": Command("lanesum-lab", "Measure lanesum beside its peers."),
     "doctor": Command("lanesum", "Report what lanesum uses on this machine, and what is missing."),
     "config": Command("lanesum-control", "Check a configuration file, and print its schema."),

@@ -43,9 +43,19 @@ def shown(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def _figure(
-    path: Path, panels: int, title: str, result: dict[str, Any], *, width: float, columns: int | None = None
+    path: Path,
+    panels: int,
+    title: str,
+    result: dict[str, Any],
+    *,
+    width: float,
+    columns: int | None = None,
+    below: str | None = None,
 ) -> Iterator[list[Any]]:
-    """Return a figure with ``panels`` of ``width`` inches in rows of ``columns``; in one row for None."""
+    """Return a figure with ``panels`` of ``width`` inches in rows of ``columns``; in one row for None.
+
+    ``below``: text below all panels; by default the machine of the result.
+    """
     columns = min(panels, columns or panels)
     rows = -(-panels // columns)
     try:
@@ -61,7 +71,8 @@ def _figure(
         for unused in axes.flat[panels:]:
             unused.set_axis_off()
         yield list(axes.flat[:panels])
-        figure.text(0.01, 0.005, _on(result["machine"]), fontsize=8, color="#555555")
+        below = _on(result["machine"]) if below is None else below
+        figure.text(0.01, 0.005, below, fontsize=8, color="#555555")
         figure.tight_layout(rect=(0, 0.03 / rows, 1, 0.98))
         drawn = io.BytesIO()
         figure.savefig(drawn, dpi=110, format="png", metadata={_COMMENT: fingerprint(result)})
@@ -163,6 +174,26 @@ def tta(result: dict[str, Any], path: Path) -> None:
                 axes.grid(alpha=0.25)
             against_time.legend(frameon=False, fontsize=8)
             _parts_of_step(parts, figures)
+
+
+def plan(result: dict[str, Any], path: Path) -> None:
+    """Draw the steps of a forecast: computation, and the wait for communication. Raises MissingToolError.
+
+    Bars longer than four times the shortest one leave the picture; all have their length as a number.
+    """
+    forecasts, compute_s = result["forecasts"], result["compute_s"]
+    phases = [
+        {"by": one["by"], "phases": {"compute": compute_s, "waiting": one["step_s"] - compute_s}} for one in forecasts
+    ]
+    end = 4e3 * min(one["step_s"] for one in forecasts)
+    with _figure(path, 1, "Forecast", result, width=9, below=f"Hosts: {result['costs']}") as (axes,):
+        _parts_of_step(axes, phases)
+        for number, one in enumerate(forecasts):
+            shown = f" {one['step_s'] * 1e3:,.0f}"
+            axes.text(min(one["step_s"] * 1e3, end), number, shown, va="center", fontsize=8)
+        axes.set(xlabel="ms per step", xlim=(0, end))
+        axes.set_title(result["advice"], fontsize=9, wrap=True, pad=22)
+        axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
 
 
 def _losses(against_time: Any, against_bytes: Any, figure: dict[str, Any], number: int) -> None:

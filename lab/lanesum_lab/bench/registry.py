@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lanesum.errors import ConfigurationError
+from lanesum_fabric.cli.options import positive_number
 
 _BUILT_IN = (
     "switch",
@@ -30,9 +31,9 @@ _BUILT_IN = (
     "codec",
     "learning",
     "tta",
+    "forecast",
 )
 _OPTION = "option"
-_FACTORS = {"k": 1000, "M": 10**6, "G": 10**9}
 
 Result = dict[str, Any]
 Rows = Callable[[Result], Iterable[tuple[str, ...]]]
@@ -60,16 +61,7 @@ class BenchmarkOption:
     def parse(self, text: str) -> tuple[Any, ...]:
         """Return the values of a list. Raises ConfigurationError."""
         parts = text.split(self.separator) if text else []
-        return tuple(parts) if self.kind is str else tuple(map(self._number, parts))
-
-    def _number(self, text: str) -> int | float:
-        try:
-            number: int | float = self.kind(text.rstrip("kMG")) * _FACTORS.get(text[-1:], 1)
-        except ValueError:
-            number = 0
-        if number <= 0:
-            raise ConfigurationError(f"{self.flag}: {text!r} is no positive number.", "Write for example 1k,25M.")
-        return number
+        return tuple(parts) if self.kind is str else tuple(positive_number(self.flag, one, self.kind) for one in parts)
 
 
 def option(default: _Value, text: str, *, flag: str = "", low: float | None = None, separator: str = ",") -> _Value:

@@ -48,6 +48,7 @@ from lanesum_switch.frames import UdpFrame, ipv4_int
 from lanesum_switch.p4runtime import P4RuntimeServer
 
 WINDOW_CHUNKS = 16  # BMv2 queues 64 packets per port; the job's 64 slots would allow more
+_START_TIMEOUT_S = 60.0  # a busy machine imports a switch's modules for long
 _RESULT_TIMEOUT_S = 120.0
 _TOPOLOGY = "star4"
 _FRAME_BYTES = 65536
@@ -160,7 +161,7 @@ def _on_veth(target: SwitchTarget, words: int, folder: Path) -> Iterator[Measure
         )
         process = subprocess.Popen(inside(namespace, command), stdout=log, stderr=log, cwd=folder)
         cleanup.callback(end, process)
-        connection = cleanup.enter_context(SwitchConnection(address))
+        connection = cleanup.enter_context(SwitchConnection(address, timeout_s=_START_TIMEOUT_S))
         feeder = Feeder(P4RuntimeSwitch.with_pipeline(connection, target.pipeline(words)), words)
 
         def measure(op: LaneOp, chunks: int) -> float:

@@ -126,10 +126,10 @@ class WireBytes:
         return gloo_bytes(workers) / max(self.up, self.down)
 
 
-def gloo_bytes(workers: int) -> float:
+def gloo_bytes(workers: int, wire_overhead: int = WIRE_OVERHEAD) -> float:
     """Return the bytes of a value in each direction of a worker's link, by a ring of float32 over TCP."""
     payload = ETHERNET_MTU - IPV4_BYTES - _TCP_BYTES
-    wire = ETHERNET_MTU + ETHERNET_BYTES + WIRE_OVERHEAD
+    wire = ETHERNET_MTU + ETHERNET_BYTES + wire_overhead
     return 2 * (workers - 1) / workers * _FLOAT_BYTES * wire / payload
 
 

@@ -12,7 +12,8 @@ pytest.importorskip("torch")
 pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 from tests.host.gpu.compiling import compiled
 
-pytestmark = pytest.mark.long
+# A busy machine compiles for minutes.
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 
 # Butterflies of thc use FMA explicitly, with products by 1 or -1, which are exact.

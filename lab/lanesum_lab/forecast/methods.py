@@ -1,0 +1,232 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ways to all-reduce: bytes on a worker's link, and the stages of a bucket."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lanesum import codecs
+from lanesum.codecs.base import Codec, RoundShape
+from lanesum.codecs.thc import THC, WidthTHC
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES, MAX_RACKS, MAX_WORKERS, WORD_BYTES
+from lanesum.transport.constants import MIN_PTO_S
+from lanesum_fabric.tofino.chips import PORT_BITS_PER_SECOND
+from lanesum_lab.builds.rates import gloo_bytes, recirculated_bytes
+from lanesum_lab.forecast.costs import HostCosts
+from lanesum_lab.forecast.scenario import ForecastJob, ForecastNetwork
+
+_SEGMENT_BYTES = 1448  # of a TCP segment with time stamps
+_MATHIS = 1.22  # factor of the bound of TCP's rate under loss (Mathis et al., 1997, section 2)
+# Shares of the bytes of a ring of float32. TCP headers are those of the ring.
+_RING = {"nccl": 1.0, "nccl-fp16": 0.5, "gloo": 1.0}
+TREE, PARAMETER_SERVER = "nccl-tree", "parameter server"
+# Bits of a value in two shots.
+_TWO_SHOT = {"two-shot-8": 8, "two-shot-4": 4}
+PEERS = (*_RING, TREE, *_TWO_SHOT, PARAMETER_SERVER)
+#: Its error is a multiple of that of ``thc`` with as many bytes, see docs/codec-baselines.md.
+LESS_EXACT = ("two-shot-4",)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes of one bucket on a worker's link, with all headers, preamble, gap and frame check."""
+
+    up: float
+    down: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A step of a segment of a bucket: ``resource`` is busy for ``seconds``; a delay without one."""
+
+    resource: str | None
+    seconds: float
+
+
+class Peer:
+    """All-reduce by a process group, in two shots of quantized values, or by a parameter server."""
+
+    def __init__(self, name: str, network: ForecastNetwork, costs: HostCosts) -> None:
+        self.name, self._network, self._costs = name, network, costs
+
+    def traffic(self, values: int) -> Traffic:
+        """Return the bytes of a bucket."""
+        workers = self._network.workers
+        ring = gloo_bytes(workers, self._network.wire_overhead) * values
+        if self.name in _RING:
+            ring *= _RING[self.name]
+        elif self.name == TREE:
+            ring *= workers / (workers - 1)  # each value goes up and down once
+        elif self.name in _TWO_SHOT:
+            ring *= _TWO_SHOT[self.name] / 32
+        else:
+            ring *= workers / (workers - 1) / 2
+        return Traffic(ring, ring)
+
+    def seconds(self, values: int) -> float:
+        """Return the time of a bucket: link and host take turns irregularly, messages wait for each other."""
+        network, workers = self._network, self._network.workers
+        busy = self.busy_s(values)
+        # The messages of a ring or a tree wait for each other; the others cross the network at the same time.
+        messages = 2 * math.log2(workers) if self.name == TREE else 2.0 * (workers - 1)
+        waits = 2.0 if self.name in (*_TWO_SHOT, PARAMETER_SERVER) else messages
+        link_s = max(busy["link"], busy["rack"])
+        return math.hypot(link_s, busy["host"]) + waits * network.one_way_s + messages * self._costs.message_s
+
+    def busy_s(self, values: int) -> dict[str, float]:
+        """Return the time that a bucket takes of each resource."""
+        network, costs = self._network, self._costs
+        workers, up = network.workers, self.traffic(values).up
+        through = up * workers if self.name == PARAMETER_SERVER else up
+        # All bytes of a ring or a tree cross racks once. Each worker of a rack sends to those of others otherwise.
+        crossing = up * (workers / network.racks if self.name in (*_TWO_SHOT, PARAMETER_SERVER) else 1)
+        host_s = through * (costs.nccl_s if self.name.startswith("nccl") else costs.gloo_s)
+        if self.name in _TWO_SHOT:  # a vector and a share are quantized, two vectors decoded
+            encode_s, decode_s = costs.codec("thc")
+            host_s += values * (encode_s * (1 + 1 / workers) + 2 * decode_s)
+        rack_s = 8 * crossing / network.rack_rate if network.racks > 1 else 0.0
+        return {"host": host_s, "link": 8 * through / self._rate(), "rack": rack_s}
+
+    def _rate(self) -> float:
+        network = self._network
+        if network.loss == 0:
+            return network.rate
+        round_trip_s = 2 * network.one_way_s + self._costs.message_s
+        return min(network.rate, 8 * _SEGMENT_BYTES * _MATHIS / (round_trip_s * math.sqrt(network.loss)))
+
+
+class InNetwork:
+    """All-reduce by lanesum with one codec.
+
+    Raises ConfigurationError for an unknown codec, for one whose bytes depend on the data, and for more workers than it
+    or a packet's bitmaps hold.
+    """
+
+    def __init__(self, name: str, network: ForecastNetwork, job: ForecastJob, costs: HostCosts) -> None:
+        self.name, self.network, self.costs = name, network, costs
+        per_rack = math.ceil(network.workers / network.racks)
+        if per_rack > MAX_WORKERS or network.racks > MAX_RACKS:
+            raise ConfigurationError(
+                f"A job has at most {MAX_WORKERS} workers in a rack and {MAX_RACKS} racks, here {per_rack} and "
+                f"{network.racks}: a packet has bitmaps of two levels.",
+                f"Give --racks, or plan several jobs of at most {MAX_WORKERS * MAX_RACKS:,} workers.",
+            )
+        self._codec = _sized(name, network.workers, job.adaptive)
+
+    def traffic(self, values: int) -> Traffic:
+        """Return the bytes of a bucket, without retransmissions."""
+        up = down = 0.0
+        for _, chunks, contribution, result in self._rounds(values):
+            up += chunks * contribution
+            down += chunks * result
+        return Traffic(up, down)
+
+    def chunks(self, values: int) -> int:
+        """Return the packets of a bucket that a worker sends."""
+        return sum(chunks for _, chunks, _, _ in self._rounds(values))
+
+    def opening_s(self, values: int) -> float:
+        """Return the time until the first codes may be sent: the round of norms, if the codec has one."""
+        *first, _ = self._rounds(values)
+        return sum(
+            self.loop_s + chunks * max(self.costs.chunk_s, 8 * (contribution + result) / self.network.rate)
+            for _, chunks, contribution, result in first
+        )
+
+    def stages(self, values: int, segments: int) -> list[Stage]:
+        """Return the stages of one of ``segments`` equal parts of a bucket."""
+        network, costs = self.network, self.costs
+        *_, (shape, chunks, contribution, result) = self._rounds(values)
+        part = chunks / segments
+        encode_s, decode_s = (values / segments * one for one in costs.codec(self.name.split()[0]))
+        half_s = part * self.costs.chunk_s / 2
+        stages = [
+            Stage("host", encode_s + half_s),
+            Stage("up", part * contribution * 8 / self._windowed(contribution)),
+            Stage(None, network.one_way_s / 2),
+        ]
+        if network.profile is None:
+            stages.append(Stage("server", part * network.workers * costs.contribution_s))
+        elif network.profile.passes > 1:
+            each, whole = recirculated_bytes(network.profile, shape.op)
+            of_rack = math.ceil(network.workers / network.racks)
+            stages.append(Stage("recirculation", part * (each * of_rack + whole) * 8 / PORT_BITS_PER_SECOND))
+        if network.racks > 1:
+            # A switch sends one sum of its rack; without one all contributions cross.
+            crossing = result if network.profile is not None else contribution * network.workers / network.racks
+            stages.append(Stage("rack", part * crossing * 8 / network.rack_rate))
+        return [
+            *stages,
+            Stage(None, network.one_way_s / 2),
+            Stage("down", part * result * 8 / self._windowed(result)),
+            Stage("host", half_s + decode_s),
+        ]
+
+    def busy_s(self, values: int) -> dict[str, float]:
+        """Return the time that the codes of a bucket take of each resource."""
+        busy: dict[str, float] = {}
+        for stage in self.stages(values, 1):
+            if stage.resource is not None:
+                busy[stage.resource] = busy.get(stage.resource, 0.0) + stage.seconds
+        return busy
+
+    @property
+    def loop_s(self) -> float:
+        """Time from a contribution to its result on idle links."""
+        network = self.network
+        served = network.workers * self.costs.contribution_s if network.profile is None else 0.0
+        return network.one_way_s + self.costs.chunk_s + served
+
+    @property
+    def repair_s(self) -> float:
+        """Time in which a lost packet is detected and its result arrives."""
+        return 2.25 * self.loop_s  # RFC 9002, 6.1.2: 9/8 of a round trip until it is lost, then one more
+
+    @property
+    def last_repair_s(self) -> float:
+        """As ``repair_s``, of the last packets of a round: no later ones show their loss."""
+        return MIN_PTO_S + self.loop_s
+
+    @property
+    def loss(self) -> float:
+        """Probability that a chunk needs a repair: a contribution or a worker's own result is lost."""
+        return 1.0 - (1.0 - self.network.loss) ** (self.network.workers + 1)
+
+    def slots_needed(self, values: int) -> int:
+        """Return the slots that fill the slower direction of the link."""
+        *_, (_, _, contribution, result) = self._rounds(values)
+        busy_s = 8 * max(contribution, result) / self.network.rate
+        return max(1, math.ceil(self._occupied_s() / max(busy_s, self.costs.chunk_s)))
+
+    def _occupied_s(self) -> float:
+        """Return the mean time of a chunk in its slot."""
+        return self.loop_s + self.loss * self.repair_s
+
+    def _windowed(self, size: float) -> float:
+        """Return the rate that the slots of a job permit for packets of ``size`` bytes."""
+        return min(self.network.rate, 8 * size * self.network.slots / self._occupied_s())
+
+    def _rounds(self, values: int) -> Iterator[tuple[RoundShape, int, float, float]]:
+        """Yield shape, packets, bytes of a contribution and bytes of a result of every round."""
+        overhead = FRAME_OVERHEAD_BYTES + self.network.wire_overhead
+        for shape in self._codec.shapes(values):
+            words = min(self.network.words, shape.result_words)
+            chunks = math.ceil(shape.result_words / words)
+            uplink = shape.words / chunks
+            yield shape, chunks, overhead + WORD_BYTES * uplink, overhead + WORD_BYTES * shape.result_words / chunks
+
+
+def _sized(name: str, workers: int, adaptive: bool) -> Codec:
+    codec = codecs.get(name, workers=workers)
+    if isinstance(codec, WidthTHC) or codec.traits.depends_on_past_sums or codec.traits.stateful:
+        raise ConfigurationError(
+            f"The bytes of codec {name} depend on the gradients, so they cannot be planned.",
+            "Measure it: lanesum bench allreduce --gradients transformer.",
+        )
+    if isinstance(codec, THC) and adaptive and codec.for_adaptive is not None:
+        return codec.for_adaptive
+    return codec
