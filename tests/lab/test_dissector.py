@@ -16,7 +16,7 @@ from lanesum.protocol import UDP_PORT, VERSION, Header, Kind, LaneOp, Packet, Pa
 from lanesum.protocol.spec import HEADER, HEADER_BYTES, SCATTERED
 from lanesum_lab.scapy_layer import LanesumPacket
 from lanesum_switch.frames import UdpFrame, ipv4_int
-from lanesum_switch.ports.pcap import PcapWriter
+from lanesum_switch.ports.capture import PcapWriter
 from tests.paths import ROOT
 
 DISSECTOR = ROOT / "wireshark" / "lanesum.lua"

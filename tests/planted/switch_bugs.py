@@ -363,7 +363,7 @@ TNA = (
 PORTS = (
     *bugs(
         "ports",
-        f"{_SWITCH}/ports/trunk.py",
+        f"{_SWITCH}/ports/topology.py",
         (
             "a frame that is too long ends a trunk",
             "except OSError:\n            self.unsent",
@@ -372,7 +372,7 @@ PORTS = (
     ),
     *bugs(
         "ports",
-        f"{_SWITCH}/ports/pcap.py",
+        f"{_SWITCH}/ports/capture.py",
         ("a capture has no end", "self._room -= 1", "pass"),
         ("times of a capture are in seconds", "now // _NS_PER_S, now % _NS_PER_S", "now // _NS_PER_S, 0"),
     ),

@@ -15,10 +15,8 @@ from lanesum_fabric.bfruntime.description import MATCH_ACTION, REGISTER, BfRunti
 from lanesum_fabric.errors import PipelineError
 from lanesum_fabric.tofino.chips import PIPES
 from lanesum_switch.api import AlreadyExistsError, NotFoundError, PermissionDeniedError, SwitchError, TableFullError
-from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
+from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION, GroupTable, NodeTable, Ports
 from lanesum_switch.bfruntime.match_tables import MatchActionTable, check_fit
-from lanesum_switch.bfruntime.ports import Ports
-from lanesum_switch.bfruntime.replication import GroupTable, NodeTable
 from lanesum_switch.bfruntime.values import decode, fields_by_id
 from lanesum_switch.p4runtime.status import (
     ALREADY_EXISTS,

@@ -17,7 +17,7 @@ from lanesum.protocol.spec import UDP_PORT
 from lanesum.rpc import controller as rpc
 from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_fabric.cli.typer_main import typer_main
-from lanesum_switch.ports.pcap import DEFAULT_MAX_FRAMES, PcapWriter
+from lanesum_switch.ports.capture import DEFAULT_MAX_FRAMES, PcapWriter
 
 _MAX_SECONDS = 1e6  # poll(2) takes its timeout as an int of milliseconds
 

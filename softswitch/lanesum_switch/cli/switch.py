@@ -63,8 +63,8 @@ def switch(
     from lanesum_switch.faults.plan import FaultPlan
     from lanesum_switch.faults.topology_names import names_in
     from lanesum_switch.p4runtime import P4RuntimeServer
+    from lanesum_switch.ports.capture import CapturedPort, PcapWriter
     from lanesum_switch.ports.link_watch import LinkWatch
-    from lanesum_switch.ports.pcap import CapturedPort, PcapWriter
     from lanesum_switch.ports.port import Port, link_of
     from lanesum_switch.ports.runner import PortRunner, queue_depths
     from lanesum_switch.ports.topology import interface_ports, loopback_ports

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 
-from lanesum._internal.udp_socket import Address
+from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import UDP_PORT
 from lanesum_fabric.program.switch_job import SWITCH_MAC
@@ -16,11 +17,105 @@ from lanesum_switch.faults.plan import DOWN, UP
 from lanesum_switch.faults.topology_names import switch_links
 from lanesum_switch.frames import mac_bytes
 from lanesum_switch.ports.afpacket import AfPacketPort
-from lanesum_switch.ports.aggregation_server import ServerPort
 from lanesum_switch.ports.faulty import FaultyPort
 from lanesum_switch.ports.port import Port
-from lanesum_switch.ports.trunk import TrunkPort
 from lanesum_switch.ports.udp import UdpPortConfig, open_udp_ports
+from lanesum_switch.ports.udp_flow import UdpFlow, UdpSockets
+
+
+class ServerPort(UdpSockets):
+    """A port for aggregation servers on loopback, with a socket per worker and server. It needs no root.
+
+    Workers send to a server's address, where the switch's UDP ports listen (see ``udp``); the server itself listens at
+    its *backend* address. This port has a socket with each worker's address. The server therefore sees the worker as
+    the sender, and its replies arrive at the switch. A port for several servers has such sockets for each of them.
+
+    Args:
+        servers: addresses that workers send to.
+        backends: address that the process of each of these servers listens at.
+        server_mac: six bytes, the source of received frames.
+        switch_mac: six bytes, their destination.
+        checksums: frames have UDP checksums, and corrupted frames do not reach the server (see ``UdpFlow``).
+
+    Raises ConfigurationError if a worker's address is in use by a socket that does not share it.
+    """
+
+    def __init__(
+        self,
+        servers: Sequence[Address],
+        backends: Sequence[Address],
+        server_mac: bytes,
+        switch_mac: bytes,
+        workers: Sequence[Address],
+        *,
+        checksums: bool = False,
+    ) -> None:
+        super().__init__()
+        try:
+            for worker, (server, backend) in itertools.product(workers, zip(servers, backends, strict=True)):
+                flow = UdpFlow(server, worker, server_mac, switch_mac, checksums=checksums)
+                self._add(flow, open_udp_socket(worker, peer=backend, shared=True))
+        except OSError as error:
+            self.close()
+            raise ConfigurationError(
+                f"The switch cannot send to the server from the worker's address {worker[0]}:{worker[1]}: "
+                f"{error.strerror}.",
+                "Stop the process that uses the address (another run?), or choose another topology address.",
+            ) from error
+
+
+_RECEIVE_BATCH = 64
+
+
+class TrunkPort:
+    """An end of a link between two switch processes on one machine: frames as UDP datagrams on loopback, without root.
+
+    Datagrams need no connection, so either process may restart. Frames sent meanwhile are lost, as on an unplugged
+    cable. Unix datagram sockets are not used because Linux queues only 10 datagrams on them by default
+    (net.unix.max_dgram_qlen).
+
+    Attributes:
+        unsent: frames that the kernel did not accept: the other process does not run, its queue is full, or a datagram
+            cannot hold the frame.
+
+    Raises ConfigurationError if ``local`` is in use.
+    """
+
+    def __init__(self, local: Address, peer: Address) -> None:
+        self.unsent = 0
+        try:
+            self._socket = open_udp_socket(local, peer=peer)
+        except OSError as error:
+            raise ConfigurationError(
+                f"The link between two switches cannot use the address {local[0]}:{local[1]}: {error.strerror}.",
+                "Stop the process that uses the address (another run?).",
+            ) from error
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def receive_batch(self) -> list[bytes]:
+        """Return waiting frames, at most 64."""
+        frames: list[bytes] = []
+        for _ in range(_RECEIVE_BATCH):
+            try:
+                frames.append(self._socket.recv(MAX_DATAGRAM_BYTES))
+            except BlockingIOError:
+                break
+            except ConnectionRefusedError:
+                continue  # an earlier frame was refused
+        return frames
+
+    def send(self, frame: bytes) -> None:
+        """Send a frame; count and drop it if the kernel does not accept it."""
+        try:
+            self._socket.send(frame)
+        except OSError:
+            self.unsent += 1
+
+    def close(self) -> None:
+        """Close the socket; idempotent."""
+        self._socket.close()
 
 
 def worker_address(topology: Topology, worker: str) -> Address:

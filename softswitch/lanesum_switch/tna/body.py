@@ -10,8 +10,7 @@ from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
-from lanesum_switch.tna.gress import Gress
-from lanesum_switch.tna.storage import HeaderVar, Leaf, Place, StackVar, StructVar, leaves
+from lanesum_switch.tna.storage import Gress, HeaderVar, Leaf, Place, StackVar, StructVar, leaves
 from lanesum_switch.tna.values import Typed
 
 

@@ -11,9 +11,8 @@ from lanesum_switch.api import ParamSpec, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.body import Binding, Body, shown
-from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.parsers import constant
-from lanesum_switch.tna.storage import Leaf
+from lanesum_switch.tna.storage import Gress, Leaf
 from lanesum_switch.tna.values import Typed, bit_string
 
 DEFAULT_SIZE = 512  # default size of a table in TNA

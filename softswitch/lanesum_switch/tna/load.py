@@ -17,10 +17,9 @@ from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.body import Binding
 from lanesum_switch.tna.controls import Control
 from lanesum_switch.tna.externs import PacketOutExtern, instantiate
-from lanesum_switch.tna.gress import Gress, Side
 from lanesum_switch.tna.parse import parse
 from lanesum_switch.tna.parsers import packet_in, translate_parser
-from lanesum_switch.tna.storage import HeaderVar, Leaf, Storage, StructVar
+from lanesum_switch.tna.storage import Gress, HeaderVar, Leaf, Side, Storage, StructVar
 
 _BLOCKS = 3  # parser, control, deparser
 _ERRORS = {"NoError": 0, "NoMatch": 1, "PacketTooShort": 2, "ParserTimeout": 1, "ParserInvalidArgument": 1}

@@ -13,9 +13,8 @@ from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
 from lanesum_switch.tna.body import Binding, Body, Extern
-from lanesum_switch.tna.gress import Gress
-from lanesum_switch.tna.residuals import ResidualChecksum
-from lanesum_switch.tna.storage import HeaderVar, Leaf, StructVar, leaves
+from lanesum_switch.tna.externs import ResidualChecksum
+from lanesum_switch.tna.storage import Gress, HeaderVar, Leaf, StructVar, leaves
 from lanesum_switch.tna.values import Typed
 
 _REJECT = "reject"

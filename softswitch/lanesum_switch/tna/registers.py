@@ -24,8 +24,7 @@ from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
 from lanesum_switch.tna.body import Binding, Body, Extern
-from lanesum_switch.tna.gress import Gress
-from lanesum_switch.tna.storage import Leaf, Place, StructVar, leaves
+from lanesum_switch.tna.storage import Gress, Leaf, Place, StructVar, leaves
 from lanesum_switch.tna.values import Typed
 
 COMPARISONS = frozenset(("==", "!=", "<", ">", "<=", ">="))

@@ -1,12 +1,18 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Storage of a P4 program's variables in ``ir.Program``: headers as instances, all others as metadata."""
+"""Storage of a P4 program's variables in ``ir.Program``: headers as instances, all others as metadata.
+
+``Gress`` is one half of a pipe, ingress or egress, under construction.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from lanesum_switch.api import UnsupportedProgramError
+from lanesum_fabric.tofino.chips import Chip
+from lanesum_switch.api import ParamSpec, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 
@@ -148,16 +154,16 @@ class Storage:
     def _header(self, name: str, record: p4.Record) -> HeaderVar:
         header_type = self._types.get(record.name)
         if header_type is None:
-            fields = [self._header_field(record, field, kind) for field, kind in record.fields]
+            fields = [self._header_field(record, member, kind) for member, kind in record.fields]
             header_type = self._types[record.name] = ir.HeaderType(record.name, tuple(fields))
             if header_type.fixed_bits % 8:
                 raise UnsupportedProgramError(f"Unsupported: header {record.name} is not a whole number of bytes.")
         self.program.instances[name] = ir.Instance(name, header_type, False)
         members: dict[str, Place] = {}
-        for field, kind in record.fields:
+        for member, kind in record.fields:
             resolved = self.resolve(kind)
             assert isinstance(resolved, p4.Bits | p4.Boolean)
-            members[field] = Leaf(ir.FieldRef(name, field), resolved)
+            members[member] = Leaf(ir.FieldRef(name, member), resolved)
         return HeaderVar(name, record, members)
 
     def _header_field(self, record: p4.Record, name: str, kind: p4.Type) -> ir.FieldType:
@@ -167,3 +173,43 @@ class Storage:
         if isinstance(resolved, p4.Bits):
             return ir.FieldType(name, resolved.width, resolved.signed)
         raise UnsupportedProgramError(f"Unsupported: field {name} of header {record.name} is of type {resolved}.")
+
+
+Side = Literal["ingress", "egress"]
+
+
+@dataclass(slots=True)
+class Gress:
+    """State of a half: ``program.ingress`` is the control and ``program.egress`` the deparser of either side.
+
+    ``intrinsic``: variables of intrinsic metadata by type name, and those of headers and metadata. ``initial``: initial
+    values of registers other than 0. ``counted``: actions that count, by direct counter. ``residuals``: checksums that
+    every later extract of the parser updates (subtract_all_and_deposit).
+    """
+
+    side: Side
+    text: p4.ProgramSource
+    chip: Chip
+    program: ir.Program
+    storage: Storage
+    intrinsic: dict[str, Place] = field(default_factory=dict)
+    initial: dict[str, int] = field(default_factory=dict)
+    counted: dict[str, set[str]] = field(default_factory=dict)
+    hashes: dict[str, Callable[[bytes], int]] = field(default_factory=dict)
+    residuals: list[Any] = field(default_factory=list)
+    written_flags: dict[ir.FieldRef, ir.FieldRef] = field(default_factory=dict)
+    direct_meters: dict[str, str] = field(default_factory=dict)
+
+    def new_action(
+        self, name: str, params: tuple[ParamSpec, ...], body: tuple[ir.Primitive, ...], number: int | None = None
+    ) -> ir.Action:
+        """Return a new action of the program with the next free number."""
+        action = ir.Action(name, len(self.program.actions) if number is None else number, params, body)
+        self.program.actions[action.id] = action
+        return action
+
+    def watch(self, ref: ir.FieldRef) -> ir.FieldRef:
+        """Return the flag for writes of a field, because a write is a request to the traffic manager."""
+        if ref not in self.written_flags:
+            self.written_flags[ref] = self.storage.field("written", f"{ref.header}.{ref.name}", p4.Bits(1))
+        return self.written_flags[ref]

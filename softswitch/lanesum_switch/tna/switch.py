@@ -26,9 +26,8 @@ from lanesum_switch.compiler.driver import CompiledProgram, load_source, make_co
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.runtime.externs import RegisterBank
 from lanesum_switch.runtime.state import Runtime, build_state
-from lanesum_switch.tna.function import HalfWriter, Passed
+from lanesum_switch.tna.function import HalfWriter, Passed, RegisterAccessError
 from lanesum_switch.tna.load import Half, TnaProgram, load_text
-from lanesum_switch.tna.primitives import RegisterAccessError
 
 RunHalf = Callable[[bytes, bytes, int], Passed | None]
 

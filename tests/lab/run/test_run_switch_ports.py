@@ -17,10 +17,8 @@ from lanesum_fabric.topology.files import parse
 from lanesum_switch.faults.links import LinkFaults
 from lanesum_switch.faults.plan import FaultPlan
 from lanesum_switch.faults.topology_names import names_in, switch_links
-from lanesum_switch.ports.aggregation_server import ServerPort
 from lanesum_switch.ports.faulty import FaultyPort
-from lanesum_switch.ports.topology import links_of, loopback_ports, worker_address
-from lanesum_switch.ports.trunk import TrunkPort
+from lanesum_switch.ports.topology import ServerPort, TrunkPort, links_of, loopback_ports, worker_address
 from lanesum_switch.ports.udp import UdpPort
 
 # Addresses of its own, so that a run on this machine is not in the way.

@@ -262,7 +262,7 @@ def test_answer_with_too_many_entries_is_refused(bound: Client, monkeypatch: pyt
 
 
 def test_nodes_are_bounded(bound: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lanesum_switch.bfruntime.replication.MAX_NODES", 1)
+    monkeypatch.setattr("lanesum_switch.bfruntime.fixed_tables.MAX_NODES", 1)
     bound.write((Update.INSERT, node()))
     (refused,) = refusals(lambda: bound.write((Update.INSERT, node(301))))
     assert refused.canonical_code == Code.RESOURCE_EXHAUSTED.value[0]

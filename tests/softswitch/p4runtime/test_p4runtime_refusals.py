@@ -17,7 +17,6 @@ from lanesum_fabric.protobufs import status_pb2
 from lanesum_switch.api import InvalidArgumentError, SwitchError, TableFullError, UnsupportedProgramError
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.arbitration import Connection
-from lanesum_switch.p4runtime.devices import P4RuntimeDevice
 from lanesum_switch.p4runtime.entities import read_entities, write_entity, write_updates
 from lanesum_switch.p4runtime.other_programs import profiles
 from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
@@ -25,7 +24,7 @@ from lanesum_switch.p4runtime.p4info import build_index
 from lanesum_switch.p4runtime.packet_io import PacketIo
 from lanesum_switch.p4runtime.pipeline import PipelineManager
 from lanesum_switch.p4runtime.program import ServedProgram
-from lanesum_switch.p4runtime.service import check_primary
+from lanesum_switch.p4runtime.server import P4RuntimeDevice, check_primary
 from lanesum_switch.p4runtime.status import INVALID_ARGUMENT, MAX_DETAILS_BYTES, StatusError, pack_write_errors
 
 from . import test_replication as replication

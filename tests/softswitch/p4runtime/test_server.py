@@ -21,8 +21,7 @@ from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.p4runtime.arbitration import MAX_QUEUED, Connection
 from lanesum_switch.p4runtime.calls import MAX_STREAM_MESSAGE_BYTES
-from lanesum_switch.p4runtime.devices import Devices
-from lanesum_switch.p4runtime.server import LIMITS
+from lanesum_switch.p4runtime.server import LIMITS, Devices
 
 from .client import OK, Client, Outcome, Program, exact
 from .fake_switch import FakeSwitch

@@ -16,9 +16,8 @@ from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol import UDP_PORT, Flag, Header, Kind, LaneOp, Packet
 from lanesum_switch.cli.capture import job_number
 from lanesum_switch.frames import UdpFrame, ipv4_int
-from lanesum_switch.ports.capture import InterfaceCapture, PacketSelection, split, summary
+from lanesum_switch.ports.capture import CapturedPort, InterfaceCapture, PacketSelection, PcapWriter, split, summary
 from lanesum_switch.ports.memory import MemoryPort
-from lanesum_switch.ports.pcap import CapturedPort, PcapWriter
 from tests.command_line import invoke
 
 TAG = bytes.fromhex("81000005")

@@ -14,8 +14,7 @@ from lanesum_switch.api import PacketOut
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.faults import FaultPlan
 from lanesum_switch.faults.counters import RuleCounts
-from lanesum_switch.faults.links import LinkFaults
-from lanesum_switch.faults.memory import FaultyMemory
+from lanesum_switch.faults.links import FaultyMemory, LinkFaults
 
 
 class Registers:
