@@ -39,8 +39,8 @@ from lanesum_lab.builds.checks import (
     check_overlays,
     check_parser,
     check_parser_errors,
+    custom_profile,
 )
-from lanesum_lab.builds.custom_profile import custom_profile
 from lanesum_lab.builds.performance import PERFORMANCE, ParserCycles, parser_cycles, timings, write_performance
 from lanesum_lab.builds.report import write_page
 from lanesum_switch.tna.reduce import reduce

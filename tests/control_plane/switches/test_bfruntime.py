@@ -17,8 +17,7 @@ from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
 from lanesum_control.event_loop import run
 from lanesum_control.planner.network import Network
 from lanesum_control.switches.bfruntime.connection import BfRuntimeConnection, LinkNews, forwarding_config
-from lanesum_control.switches.bfruntime.entries import to_p4runtime
-from lanesum_control.switches.bfruntime.replication import ReplicationEngine
+from lanesum_control.switches.bfruntime.entries import ReplicationEngine, to_p4runtime
 from lanesum_control.switches.managed import RemoteSwitch
 from lanesum_control.switches.protocols import check_address
 from lanesum_control.switches.switch import DELETE, INSERT

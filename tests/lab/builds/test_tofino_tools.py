@@ -15,8 +15,7 @@ from lanesum_fabric.program.p4info import P4InfoNames
 from lanesum_fabric.resources import checkout_root
 from lanesum_fabric.tofino.device_config import Compiled
 from lanesum_fabric.tofino.resources import measure
-from lanesum_lab.builds.checks import COMPILER
-from lanesum_lab.builds.custom_profile import custom_profile
+from lanesum_lab.builds.checks import COMPILER, custom_profile
 from lanesum_lab.builds.tofino import ASSEMBLER, DoesNotFitError, build_profile
 from tests.softswitch.tna.conftest import PROGRAMS
 

@@ -14,8 +14,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.rpc.tls import import_grpc
 from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.event_loop import run
-from lanesum_control.switches.bfruntime.entries import check_numbers, to_bfruntime, to_p4runtime
-from lanesum_control.switches.bfruntime.replication import ReplicationEngine
+from lanesum_control.switches.bfruntime.entries import ReplicationEngine, check_numbers, to_bfruntime, to_p4runtime
 from lanesum_control.switches.bfruntime.session import PROGRAM, BfRuntimeSession
 from lanesum_control.switches.client import (
     PUSH_TIMEOUT_S,

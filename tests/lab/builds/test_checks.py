@@ -17,7 +17,7 @@ from lanesum_fabric.tofino.chips import TOFINO_1, TOFINO_2
 from lanesum_fabric.tofino.profiles import PROFILES, TofinoProfile
 from lanesum_fabric.tofino.resources import Resources
 from lanesum_lab.builds import tofino as tofinobuild
-from lanesum_lab.builds.custom_profile import Sizes, custom_profile
+from lanesum_lab.builds.checks import Sizes, custom_profile
 from lanesum_lab.builds.performance import ParserCycles
 from lanesum_lab.builds.tofino import Built, DoesNotFitError, main
 

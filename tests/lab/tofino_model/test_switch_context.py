@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lanesum_lab.tofino_model.context import for_harness, take_ternary_entries
+from lanesum_lab.tofino_model.switch import for_harness, take_ternary_entries
 
 
 def _context(key: dict[str, Any], parameter: str = "port") -> dict[str, Any]:
