@@ -18,15 +18,7 @@ from lanesum_switch.api import AlreadyExistsError, NotFoundError, PermissionDeni
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION, GroupTable, NodeTable, Ports
 from lanesum_switch.bfruntime.match_tables import MatchActionTable, check_fit
 from lanesum_switch.bfruntime.values import decode, fields_by_id
-from lanesum_switch.p4runtime.status import (
-    ALREADY_EXISTS,
-    INVALID_ARGUMENT,
-    NOT_FOUND,
-    RESOURCE_EXHAUSTED,
-    UNIMPLEMENTED,
-    StatusError,
-    invalid,
-)
+from lanesum_switch.p4runtime.status import Code, StatusError, invalid
 from lanesum_switch.p4runtime.swap import copy_state
 from lanesum_switch.tna.switch import TofinoSwitch
 
@@ -34,10 +26,10 @@ from lanesum_switch.tna.switch import TofinoSwitch
 MAX_READ_ENTRIES = 1 << 17
 # bf_switchd has no PERMISSION_DENIED: a change of a constant table is not supported there.
 _CODES: dict[type[SwitchError], int] = {
-    NotFoundError: NOT_FOUND,
-    AlreadyExistsError: ALREADY_EXISTS,
-    TableFullError: RESOURCE_EXHAUSTED,
-    PermissionDeniedError: UNIMPLEMENTED,
+    NotFoundError: Code.NOT_FOUND,
+    AlreadyExistsError: Code.ALREADY_EXISTS,
+    TableFullError: Code.RESOURCE_EXHAUSTED,
+    PermissionDeniedError: Code.UNIMPLEMENTED,
 }
 
 
@@ -78,7 +70,7 @@ class Agent:
     def begin(self, config: Any) -> None:
         """Begin a warm restart, in place of one that has not ended. Raises StatusError, and changes nothing then."""
         if self._spare is None:
-            raise StatusError(UNIMPLEMENTED, "This switch cannot hold two programs: push in one step")
+            raise StatusError(Code.UNIMPLEMENTED, "This switch cannot hold two programs: push in one step")
         self._next = _Program(config, self._spare())
         _free_earlier_program()
 
@@ -107,7 +99,7 @@ class Agent:
     def write(self, update: Any) -> None:
         """Apply an update. Raises StatusError."""
         if update.entity.WhichOneof("entity") != "table_entry":
-            raise StatusError(UNIMPLEMENTED, "Only table entries are supported")
+            raise StatusError(Code.UNIMPLEMENTED, "Only table entries are supported")
         if update.type not in messages.Update.Type.values():
             raise invalid(f"{update.type} is not a type of update")
         try:
@@ -119,12 +111,13 @@ class Agent:
         """Add what ``entities`` ask for to ``response``. Raises StatusError; earlier entries stay."""
         for entity in entities:
             if entity.WhichOneof("entity") != "table_entry":
-                raise StatusError(UNIMPLEMENTED, "Only table entries are supported")
+                raise StatusError(Code.UNIMPLEMENTED, "Only table entries are supported")
             try:
                 for found in self._table(entity.table_entry).read(entity.table_entry):
                     if len(response.entities) >= MAX_READ_ENTRIES:
                         raise StatusError(
-                            RESOURCE_EXHAUSTED, f"An answer has at most {MAX_READ_ENTRIES} entries: read fewer tables"
+                            Code.RESOURCE_EXHAUSTED,
+                            f"An answer has at most {MAX_READ_ENTRIES} entries: read fewer tables",
                         )
                     response.entities.add().table_entry.CopyFrom(found)
             except SwitchError as error:
@@ -132,13 +125,13 @@ class Agent:
 
     def _table(self, entry: Any) -> _Served:
         if entry.WhichOneof("value") == "handle_id" or entry.table_flags.key_only:
-            raise StatusError(UNIMPLEMENTED, "Entries are named by their keys: leave out handle_id and key_only")
+            raise StatusError(Code.UNIMPLEMENTED, "Entries are named by their keys: leave out handle_id and key_only")
         program = self._next or self._running
         if program is None or entry.table_id not in program.tables:
-            raise StatusError(NOT_FOUND, f"There is no table {entry.table_id} in this program")
+            raise StatusError(Code.NOT_FOUND, f"There is no table {entry.table_id} in this program")
         table = program.tables[entry.table_id]
         if self._next is not None and isinstance(table, _Register):  # those of the spare switch would take memory
-            raise StatusError(UNIMPLEMENTED, "Registers can be used after the end of the warm restart")
+            raise StatusError(Code.UNIMPLEMENTED, "Registers can be used after the end of the warm restart")
         return table
 
 
@@ -167,7 +160,7 @@ class _Program:
             described = Description(self.config.bfruntime_info)
             switch.load(self.config.profiles[0].binary, functools.partial(check_fit, described))
         except (SwitchError, PipelineError) as error:
-            raise StatusError(INVALID_ARGUMENT, f"The program was refused: {error}") from error
+            raise StatusError(Code.INVALID_ARGUMENT, f"The program was refused: {error}") from error
         for table in described.by_id.values():
             if table.kind == MATCH_ACTION and table.name in switch.tables:
                 self.tables[table.id] = MatchActionTable(table, switch.tables[table.name])
@@ -191,7 +184,7 @@ class _Register:
     def write(self, kind: int, entry: Any) -> None:
         """Write all fields of a cell, in all pipes. Raises StatusError, SwitchError."""
         if kind not in (messages.Update.INSERT, messages.Update.MODIFY):
-            raise StatusError(UNIMPLEMENTED, "Registers take INSERT and MODIFY")
+            raise StatusError(Code.UNIMPLEMENTED, "Registers take INSERT and MODIFY")
         index = self._index(entry)
         given = fields_by_id(entry.data.fields, self._described.data, self._owner)
         if given.keys() != self._described.data.keys():
@@ -219,7 +212,7 @@ class _Register:
     def _index(self, entry: Any) -> int:
         given = fields_by_id(entry.key.fields, self._described.keys, self._owner)
         if len(given) != 1:
-            raise StatusError(UNIMPLEMENTED, "A register is read and written cell by cell")
+            raise StatusError(Code.UNIMPLEMENTED, "A register is read and written cell by cell")
         ((key, named),) = given.items()
         return decode(named.exact.value, self._described.keys[key])
 
@@ -234,4 +227,4 @@ def _register_name(field: Field) -> str:
 
 
 def _status(error: SwitchError) -> StatusError:
-    return StatusError(_CODES.get(type(error), INVALID_ARGUMENT), str(error).rstrip("."))
+    return StatusError(_CODES.get(type(error), Code.INVALID_ARGUMENT), str(error).rstrip("."))

@@ -16,7 +16,7 @@ from lanesum_fabric.tofino.chips import PIPES, PORTS_PER_PIPE
 from lanesum_switch.api import AlreadyExistsError, NotFoundError, Replica, TableFullError
 from lanesum_switch.bfruntime.values import decode, fields_by_id, only_key, wanted
 from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid
+from lanesum_switch.p4runtime.status import Code, StatusError, invalid
 
 _MGID, _NODE, _PORT = 0xFF020001, 0xFF020002, 0xFF010001
 
@@ -118,7 +118,7 @@ class NodeTable:
             del self.by_id[number]
             self.used.pop(number, None)
         else:
-            raise StatusError(UNIMPLEMENTED, "Nodes take INSERT and DELETE")
+            raise StatusError(Code.UNIMPLEMENTED, "Nodes take INSERT and DELETE")
 
     def _node(self, entry: Any) -> _Node:
         given = fields_by_id(entry.data.fields, self._described.data, "The node")
@@ -126,7 +126,7 @@ class NodeTable:
             raise invalid("A node needs $MULTICAST_RID, $MULTICAST_LAG_ID and $DEV_PORT")
         ports = tuple(given[self._ports.id].int_arr_val.val)
         if given[self._lags.id].int_arr_val.val:
-            raise StatusError(UNIMPLEMENTED, "LAGs are not supported: leave the list of a node empty")
+            raise StatusError(Code.UNIMPLEMENTED, "LAGs are not supported: leave the list of a node empty")
         if len(set(ports)) < len(ports) or any(port >= _MAX_PORTS for port in ports):
             raise invalid(f"The ports of a node are less than {_MAX_PORTS}, and each is there once: {[*ports[:16]]}")
         return _Node(decode(given[self._rid.id].stream, self._rid), ports)
@@ -155,7 +155,7 @@ class GroupTable:
         """Handle an update. Raises StatusError, SwitchError."""
         number = decode(only_key(entry, self._described), self._key)
         if kind not in (_Update.INSERT, _Update.MODIFY, _Update.DELETE):
-            raise StatusError(UNIMPLEMENTED, "Groups take INSERT, MODIFY and DELETE")
+            raise StatusError(Code.UNIMPLEMENTED, "Groups take INSERT, MODIFY and DELETE")
         if kind == _Update.INSERT and number in self._by_id:
             raise AlreadyExistsError(f"Multicast group {number} exists.")
         if kind != _Update.INSERT and number not in self._by_id:
@@ -182,7 +182,7 @@ class GroupTable:
                 f" not {len(members)} nodes and {len(excluded)} flags"
             )
         if any(excluded):
-            raise StatusError(UNIMPLEMENTED, "Exclusion ids are not supported: each flag must be false")
+            raise StatusError(Code.UNIMPLEMENTED, "Exclusion ids are not supported: each flag must be false")
         missing = [node for node in members if node not in self._nodes.by_id]
         if missing or len(set(members)) < len(members):
             raise invalid(f"Node {missing[0]} does not exist" if missing else "A node is in the group twice")
@@ -233,7 +233,7 @@ class Ports:
                 raise NotFoundError(f"Port {port} was not added.")
             del self._by_port[port]
         else:
-            raise StatusError(UNIMPLEMENTED, "Ports take INSERT and DELETE")
+            raise StatusError(Code.UNIMPLEMENTED, "Ports take INSERT and DELETE")
 
     def _settings(self, entry: Any) -> dict[int, Any]:
         given = fields_by_id(entry.data.fields, self._described.data, "The port")

@@ -19,7 +19,7 @@ from lanesum_fabric.bfruntime.description import (
 )
 from lanesum_switch.api import ActionCall, InvalidArgumentError, Match, TableEntry
 from lanesum_switch.bfruntime.values import decode, fields_by_id
-from lanesum_switch.p4runtime.status import NOT_FOUND, UNIMPLEMENTED, StatusError, invalid
+from lanesum_switch.p4runtime.status import Code, StatusError, invalid
 from lanesum_switch.runtime.tables import MatchTable
 from lanesum_switch.tna.load import TnaProgram
 
@@ -71,7 +71,7 @@ class MatchActionTable:
             written = TableEntry(match, self._action(entry), priority)
             (self._table.insert if kind == _Update.INSERT else self._table.modify)(written)
         else:
-            raise StatusError(UNIMPLEMENTED, "Only INSERT, MODIFY and DELETE are supported")
+            raise StatusError(Code.UNIMPLEMENTED, "Only INSERT, MODIFY and DELETE are supported")
 
     def _write_default(self, kind: int, entry: Any) -> None:
         if entry.key.fields:
@@ -81,7 +81,7 @@ class MatchActionTable:
         elif kind == _Update.DELETE:
             self._table.reset_default()
         else:
-            raise StatusError(UNIMPLEMENTED, "A default entry takes MODIFY and DELETE")
+            raise StatusError(Code.UNIMPLEMENTED, "A default entry takes MODIFY and DELETE")
 
     def read(self, entry: Any) -> Iterator[Any]:
         """Yield one entry, or all with the default entry. Raises StatusError, SwitchError."""
@@ -111,7 +111,7 @@ class MatchActionTable:
     def _action(self, entry: Any) -> ActionCall:
         action = self._described.actions.get(entry.data.action_id)
         if action is None:
-            raise StatusError(NOT_FOUND, f"Table {self._described.name} has no action {entry.data.action_id}")
+            raise StatusError(Code.NOT_FOUND, f"Table {self._described.name} has no action {entry.data.action_id}")
         given = fields_by_id(entry.data.fields, action.params, f"Action {action.name}")
         missing = [param.name for param in action.params.values() if param.id not in given]
         if missing:

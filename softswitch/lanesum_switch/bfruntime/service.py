@@ -18,17 +18,7 @@ from lanesum_switch.bfruntime.fixed_tables import port_key
 from lanesum_switch.p4runtime.arbitration import Connection
 from lanesum_switch.p4runtime.calls import MessageStream, parsed, refused, run_slowly, serve_stream, unary
 from lanesum_switch.p4runtime.server import LIMITS, SwitchServer
-from lanesum_switch.p4runtime.status import (
-    ALREADY_EXISTS,
-    FAILED_PRECONDITION,
-    NOT_FOUND,
-    PERMISSION_DENIED,
-    UNAVAILABLE,
-    UNIMPLEMENTED,
-    StatusError,
-    invalid,
-    pack_write_errors,
-)
+from lanesum_switch.p4runtime.status import Code, StatusError, invalid, pack_write_errors
 from lanesum_switch.tna.switch import TofinoSwitch
 
 
@@ -72,7 +62,9 @@ class Clients:
         with self._lock:
             self._check_known(client_id)
             if self._bound is not None:
-                raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program: end its stream first")
+                raise StatusError(
+                    Code.ALREADY_EXISTS, f"Client {self._bound} is bound to the program: end its stream first"
+                )
             self._bound = client_id
 
     def check_caller(self, client_id: int, caller: Caller) -> None:
@@ -80,14 +72,16 @@ class Clients:
         with self._lock:
             connection = self._connections.get(client_id)
             if connection is not None and connection.caller != caller:
-                raise StatusError(PERMISSION_DENIED, f"The stream of client {client_id} is on another connection")
+                raise StatusError(Code.PERMISSION_DENIED, f"The stream of client {client_id} is on another connection")
 
     def check_may_begin(self, client_id: int) -> None:
         """Check that a client may begin a warm restart. Raises StatusError while another one is bound."""
         with self._lock:
             self._check_known(client_id)
             if self._bound not in (None, client_id):
-                raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program: end its stream first")
+                raise StatusError(
+                    Code.ALREADY_EXISTS, f"Client {self._bound} is bound to the program: end its stream first"
+                )
 
     def begin(self, client_id: int) -> None:
         """Note the client of the warm restart that has begun, unless it has left meanwhile."""
@@ -99,7 +93,7 @@ class Clients:
         with self._lock:
             self._check_known(client_id)
             if self._bound != client_id:
-                raise StatusError(NOT_FOUND, f"Client {client_id} is not bound to the program: send BIND first")
+                raise StatusError(Code.NOT_FOUND, f"Client {client_id} is not bound to the program: send BIND first")
 
     def release(self) -> None:
         """End the session of the bound client, whose program is replaced by another one."""
@@ -122,7 +116,7 @@ class Clients:
 
     def _check_known(self, client_id: int) -> None:
         if client_id not in self._connections:
-            raise StatusError(UNAVAILABLE, f"Client {client_id} has no subscription: open a stream first")
+            raise StatusError(Code.UNAVAILABLE, f"Client {client_id} has no subscription: open a stream first")
 
 
 _Set = messages.SetForwardingPipelineConfigRequest
@@ -152,7 +146,7 @@ class BfRuntimeService:
         self._check_device(request.target.device_id)
         self._check_pipes(request.target.pipe_id)
         if request.atomicity != _CONTINUE_ON_ERROR:
-            raise StatusError(UNIMPLEMENTED, "Updates are applied one after the other: use CONTINUE_ON_ERROR")
+            raise StatusError(Code.UNIMPLEMENTED, "Updates are applied one after the other: use CONTINUE_ON_ERROR")
         self._clients.check_caller(request.client_id, caller)
         self._clients.check_bound(request.client_id)
         errors: list[StatusError | None] = []
@@ -211,13 +205,13 @@ class BfRuntimeService:
                 self._agent.end()
                 self._tell(_Phase.WARM_INIT_FINISHED)
             else:
-                raise StatusError(UNIMPLEMENTED, "Programs are bound, or pushed in one or two steps")
+                raise StatusError(Code.UNIMPLEMENTED, "Programs are bound, or pushed in one or two steps")
         return messages.SetForwardingPipelineConfigResponse()
 
     def _bind(self, client_id: int, name: str) -> None:
         has_begun = client_id == self._clients.beginner
         if name != (self._agent.program_name if has_begun else self._agent.running_name):
-            raise StatusError(NOT_FOUND, f"The switch does not run program {name[:64]!r}")
+            raise StatusError(Code.NOT_FOUND, f"The switch does not run program {name[:64]!r}")
         self._clients.bind(client_id)
         if not has_begun:  # the restart is of a client that has left, or was not bound
             self._agent.abandon()
@@ -256,7 +250,7 @@ class BfRuntimeService:
     @staticmethod
     def _check_pipes(pipe_id: int) -> None:
         if pipe_id != messages.ALL_PIPES:
-            raise StatusError(UNIMPLEMENTED, f"Tables are those of all pipes: give pipe {messages.ALL_PIPES:#x}")
+            raise StatusError(Code.UNIMPLEMENTED, f"Tables are those of all pipes: give pipe {messages.ALL_PIPES:#x}")
 
 
 class _Stream(MessageStream):
@@ -275,7 +269,7 @@ class _Stream(MessageStream):
         self._check_device(request.subscribe.device_id)
         if self._client_id is not None:
             raise StatusError(
-                FAILED_PRECONDITION,
+                Code.FAILED_PRECONDITION,
                 f"The client of a stream is {self._client_id} and cannot change: open another stream",
             )
         asked = request.subscribe.notifications

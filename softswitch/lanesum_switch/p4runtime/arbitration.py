@@ -14,7 +14,7 @@ from typing import Any
 
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
-from lanesum_switch.p4runtime.status import ALREADY_EXISTS, INVALID_ARGUMENT, OK, StatusError
+from lanesum_switch.p4runtime.status import Code, StatusError
 
 # Maximum of queued messages for a client that does not read. Further packets and notifications are dropped, as by the
 # queue between BMv2's data plane and its gRPC stream.
@@ -136,7 +136,9 @@ class Arbitration:
 
     def _insert(self, connection: Connection, new_id: int) -> None:
         if new_id in self._connections:
-            raise StatusError(INVALID_ARGUMENT, f"Another controller has election id {new_id}: use a different one")
+            raise StatusError(
+                Code.INVALID_ARGUMENT, f"Another controller has election id {new_id}: use a different one"
+            )
         self._connections[new_id] = connection
         connection.election_id = new_id
 
@@ -168,9 +170,9 @@ class Arbitration:
         arbitration.election_id.high = primary.election_id >> 64
         arbitration.election_id.low = primary.election_id & ((1 << 64) - 1)
         if connection is primary:
-            arbitration.status.code = OK
+            arbitration.status.code = Code.OK
             arbitration.status.message = "You are primary"
         else:
-            arbitration.status.code = ALREADY_EXISTS
+            arbitration.status.code = Code.ALREADY_EXISTS
             arbitration.status.message = "You are backup"
         connection.send(response, must_arrive=True)

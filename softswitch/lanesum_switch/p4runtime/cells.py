@@ -17,7 +17,7 @@ from lanesum_switch.p4runtime.other_programs import (
 )
 from lanesum_switch.p4runtime.p4info import CounterInfo, MeterInfo
 from lanesum_switch.p4runtime.program import ServedProgram
-from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid, invalid_id, invalid_type, on_target
+from lanesum_switch.p4runtime.status import Code, StatusError, invalid, invalid_id, invalid_type, on_target
 
 _Update = p4rt.Update
 Info = TypeVar("Info", CounterInfo, MeterInfo)
@@ -38,7 +38,9 @@ def _named_cell(known: Mapping[int, Info], message: Any, what: str) -> tuple[Inf
     if info is None:
         raise invalid_id(wanted, f"an indirect {what}")
     if not message.HasField("index"):
-        raise StatusError(UNIMPLEMENTED, f"Writing all cells of a {what} in one update is not supported: give an index")
+        raise StatusError(
+            Code.UNIMPLEMENTED, f"Writing all cells of a {what} in one update is not supported: give an index"
+        )
     return info, _cell_index(message)
 
 

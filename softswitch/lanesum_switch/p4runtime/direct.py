@@ -18,7 +18,7 @@ from lanesum_switch.p4runtime.other_programs import (
 )
 from lanesum_switch.p4runtime.p4info import TableInfo
 from lanesum_switch.p4runtime.program import ServedProgram
-from lanesum_switch.p4runtime.status import UNIMPLEMENTED, UNKNOWN, StatusError, invalid, on_target
+from lanesum_switch.p4runtime.status import Code, StatusError, invalid, on_target
 from lanesum_switch.p4runtime.table_reads import stored_entries
 
 
@@ -51,7 +51,7 @@ def _written(program: ServedProgram, message: Any, what: str) -> tuple[TableInfo
 
 def _default_entry(info: TableInfo, what: str) -> StatusError:
     # BMv2 has no direct resources for default entries.
-    return StatusError(UNKNOWN, f"The default entry of {info.name} has no direct {what}")
+    return StatusError(Code.UNKNOWN, f"The default entry of {info.name} has no direct {what}")
 
 
 def write_direct_counter(program: ServedProgram, kind: int, message: Any) -> None:
@@ -108,7 +108,9 @@ def _read(program: ServedProgram, request: Any, response: Any, what: str) -> Ite
     """Yield the table entries that a request names, each with the message of its ``counter`` or ``meter``."""
     asked = _entry_of(request)
     if asked.table_id == 0:
-        raise StatusError(UNIMPLEMENTED, "Reading the direct resources of all tables is not supported: give a table_id")
+        raise StatusError(
+            Code.UNIMPLEMENTED, "Reading the direct resources of all tables is not supported: give a table_id"
+        )
     info = program.table_info(asked.table_id)
     if not getattr(info, f"direct_{what}"):
         raise _no_resource(info, what)

@@ -16,7 +16,7 @@ from lanesum_switch.p4runtime.direct import (
     write_direct_meter,
 )
 from lanesum_switch.p4runtime.program import ServedProgram
-from lanesum_switch.p4runtime.status import ERROR_SPACE, UNIMPLEMENTED, UNKNOWN, StatusError, pack_write_errors
+from lanesum_switch.p4runtime.status import ERROR_SPACE, Code, StatusError, pack_write_errors
 from lanesum_switch.p4runtime.table_reads import read_tables
 from lanesum_switch.p4runtime.tables import write_table
 
@@ -74,7 +74,7 @@ def write_updates(program: ServedProgram, request: Any) -> None:
     update if any failed.
     """
     if request.atomicity != p4rt.WriteRequest.CONTINUE_ON_ERROR:
-        raise StatusError(UNIMPLEMENTED, "Only CONTINUE_ON_ERROR is supported: nothing was written")
+        raise StatusError(Code.UNIMPLEMENTED, "Only CONTINUE_ON_ERROR is supported: nothing was written")
     errors: list[StatusError | None] = []
     for update in request.updates:
         try:
@@ -94,9 +94,9 @@ def write_entity(program: ServedProgram, kind: int, entity: Any) -> None:
     if which in _HANDLERS:
         _HANDLERS[which].write(program, kind, message)
     elif which in _NOT_WRITTEN:
-        raise StatusError(UNIMPLEMENTED, f"{_NOT_WRITTEN[which]} cannot be written over P4Runtime")
+        raise StatusError(Code.UNIMPLEMENTED, f"{_NOT_WRITTEN[which]} cannot be written over P4Runtime")
     else:
-        raise StatusError(UNKNOWN, "The update holds an entity of an unknown kind")
+        raise StatusError(Code.UNKNOWN, "The update holds an entity of an unknown kind")
 
 
 def read_entities(program: ServedProgram, request: Any, response: Any) -> None:
@@ -114,7 +114,7 @@ def _read_entity(program: ServedProgram, entity: Any, response: Any) -> None:
     if kind in _HANDLERS:
         _HANDLERS[kind].read(program, message, response)
     elif kind in _NOT_READ:
-        raise StatusError(UNIMPLEMENTED, f"Reading {_NOT_READ[kind]} is not supported over P4Runtime")
+        raise StatusError(Code.UNIMPLEMENTED, f"Reading {_NOT_READ[kind]} is not supported over P4Runtime")
     else:
         # Extern entries, too: PI supports them in writes only.
-        raise StatusError(UNKNOWN, "The read request holds an entity of an unknown kind")
+        raise StatusError(Code.UNKNOWN, "The read request holds an entity of an unknown kind")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from lanesum_fabric.protobufs import p4info_pb2
 from lanesum_switch.api import MatchKind
-from lanesum_switch.p4runtime.status import UNKNOWN, StatusError
+from lanesum_switch.p4runtime.status import Code, StatusError
 
 _Prefix = p4info_pb2.P4Ids
 _MATCH_KINDS: dict[int, MatchKind] = {
@@ -113,7 +113,7 @@ class P4InfoIndex:
 
 def _import_error(message: str) -> StatusError:
     # PI reports every problem of a P4Info import with this code.
-    return StatusError(UNKNOWN, f"Cannot import the P4Info: {message}")
+    return StatusError(Code.UNKNOWN, f"Cannot import the P4Info: {message}")
 
 
 def build_index(info: Any) -> P4InfoIndex:

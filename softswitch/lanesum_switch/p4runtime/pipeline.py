@@ -22,7 +22,7 @@ from lanesum_switch.p4runtime.other_programs import Scheduler
 from lanesum_switch.p4runtime.p4info import build_index
 from lanesum_switch.p4runtime.packet_io import Inject
 from lanesum_switch.p4runtime.program import ServedProgram, Verified
-from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, UNIMPLEMENTED, UNKNOWN, StatusError, invalid
+from lanesum_switch.p4runtime.status import Code, StatusError, invalid
 from lanesum_switch.p4runtime.swap import copy_state
 
 _DATA_FIELD = 3
@@ -80,7 +80,7 @@ def replay(pipeline: ServedProgram, state: Any) -> None:
             failed += 1
     if failed:
         raise StatusError(
-            UNKNOWN, f"{failed} entities cannot be kept: the new config is saved, COMMIT takes it without them"
+            Code.UNKNOWN, f"{failed} entities cannot be kept: the new config is saved, COMMIT takes it without them"
         )
 
 
@@ -164,13 +164,13 @@ class PipelineManager:
         if not verified.device_config:
             if action != _Set.VERIFY_AND_COMMIT:
                 raise StatusError(
-                    UNKNOWN, "The configuration has no device config: send it too, or use VERIFY_AND_COMMIT"
+                    Code.UNKNOWN, "The configuration has no device config: send it too, or use VERIFY_AND_COMMIT"
                 )
             # The P4Info describes the program that the switch runs already.
             check_program(verified.index, self._switch.programs)
             self._replace(verified, self._switch)
         elif self._saved is not None:
-            raise StatusError(UNKNOWN, "A saved configuration waits for its commit: send COMMIT first")
+            raise StatusError(Code.UNKNOWN, "A saved configuration waits for its commit: send COMMIT first")
         elif action == _Set.VERIFY_AND_SAVE:
             self._save(verified)
         elif action == _Set.RECONCILE_AND_COMMIT:
@@ -181,7 +181,7 @@ class PipelineManager:
 
     def _save(self, verified: Verified) -> None:
         if self._spare is None:
-            raise StatusError(UNIMPLEMENTED, "This switch cannot hold two programs: use VERIFY_AND_COMMIT")
+            raise StatusError(Code.UNIMPLEMENTED, "This switch cannot hold two programs: use VERIFY_AND_COMMIT")
         spare = self._spare()
         _load_program(spare, verified.device_config)
         self._saved = verified.device_config
@@ -197,7 +197,7 @@ class PipelineManager:
 
     def _commit(self) -> None:
         if self._saved is None or self._pipeline is None:
-            raise StatusError(UNKNOWN, "There is no saved configuration to commit: use VERIFY_AND_SAVE first")
+            raise StatusError(Code.UNKNOWN, "There is no saved configuration to commit: use VERIFY_AND_SAVE first")
         spare = self._pipeline.switch
         _load_program(self._switch, self._saved)
         copy_state(spare, self._switch)
@@ -265,7 +265,7 @@ class PipelineManager:
 
 
 def no_pipeline() -> StatusError:
-    return StatusError(FAILED_PRECONDITION, "The device has no forwarding pipeline config: set one first")
+    return StatusError(Code.FAILED_PRECONDITION, "The device has no forwarding pipeline config: set one first")
 
 
 def _load_program(switch: EmbeddedSwitch, device_config: bytes) -> None:
@@ -278,7 +278,7 @@ def _load_program(switch: EmbeddedSwitch, device_config: bytes) -> None:
 def _refused(error: SwitchError) -> StatusError:
     """Return the status for a program that a switch refuses."""
     if isinstance(error, UnsupportedProgramError):
-        return StatusError(UNIMPLEMENTED, f"The embedded switch cannot run this program: {error}")
+        return StatusError(Code.UNIMPLEMENTED, f"The embedded switch cannot run this program: {error}")
     if isinstance(error, InvalidArgumentError):
         return invalid(f"The device config cannot be loaded: {error}")
-    return StatusError(UNKNOWN, f"The device config cannot be loaded: {error}")
+    return StatusError(Code.UNKNOWN, f"The device config cannot be loaded: {error}")

@@ -16,7 +16,7 @@ from lanesum_switch.p4runtime.other_programs import DigestManager, IdleMonitor, 
 from lanesum_switch.p4runtime.p4info import CounterInfo, MeterInfo, P4InfoIndex, ProfileInfo, TableInfo
 from lanesum_switch.p4runtime.packet_io import PacketIo
 from lanesum_switch.p4runtime.replication import ReplicationManager
-from lanesum_switch.p4runtime.status import UNKNOWN, StatusError, invalid_id
+from lanesum_switch.p4runtime.status import Code, StatusError, invalid_id
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 from lanesum_switch.runtime.externs import IndirectCounter, IndirectMeter
 from lanesum_switch.runtime.tables import MatchTable
@@ -103,5 +103,5 @@ def _find(objects: Mapping[str, T], name: str, what: str) -> T:
     # The push compared P4Info and program; a missing object was optimized away by the compiler.
     found = objects.get(name)
     if found is None:
-        raise StatusError(UNKNOWN, f"The program in the switch has no {what} {name}")
+        raise StatusError(Code.UNKNOWN, f"The program in the switch has no {what} {name}")
     return found

@@ -11,17 +11,7 @@ from typing import Any
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import CloneSession, Replica
 from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.p4runtime.status import (
-    ALREADY_EXISTS,
-    NOT_FOUND,
-    OUT_OF_RANGE,
-    UNIMPLEMENTED,
-    UNKNOWN,
-    StatusError,
-    invalid,
-    invalid_type,
-    on_target,
-)
+from lanesum_switch.p4runtime.status import Code, StatusError, invalid, invalid_type, on_target
 from lanesum_switch.p4runtime.values import decode_port
 
 _Update = p4rt.Update
@@ -100,7 +90,7 @@ class ReplicationManager:
         if kind not in (_Update.INSERT, _Update.MODIFY):
             raise invalid_type(kind)
         if kind == _Update.INSERT and group_id in self._groups:
-            raise StatusError(ALREADY_EXISTS, f"Multicast group {group_id} exists already: use MODIFY")
+            raise StatusError(Code.ALREADY_EXISTS, f"Multicast group {group_id} exists already: use MODIFY")
         old = self._group(group_id) if kind == _Update.MODIFY else None
         group = _parse_replicas(message.replicas)
         self._check_room(group, old)
@@ -111,16 +101,16 @@ class ReplicationManager:
     def _group(self, group_id: int) -> _Group:
         group = self._groups.get(group_id)
         if group is None:
-            raise StatusError(NOT_FOUND, f"There is no multicast group {group_id}")
+            raise StatusError(Code.NOT_FOUND, f"There is no multicast group {group_id}")
         return group
 
     def _check_room(self, new: _Group, old: _Group | None) -> None:
         groups = [*self._groups.values(), *(s.group for s in self._sessions.values())]
         if old is None and len(groups) >= MAX_GROUPS:
-            raise StatusError(UNKNOWN, f"The switch has {MAX_GROUPS} multicast groups and clone sessions already")
+            raise StatusError(Code.UNKNOWN, f"The switch has {MAX_GROUPS} multicast groups and clone sessions already")
         nodes = sum(len(g.nodes) for g in groups if g is not old) + len(new.nodes)
         if nodes > MAX_NODES:
-            raise StatusError(UNKNOWN, f"The switch has room for {MAX_NODES} replication ids in all groups")
+            raise StatusError(Code.UNKNOWN, f"The switch has room for {MAX_NODES} replication ids in all groups")
 
     def _read_groups(self, request: Any, response: Any) -> None:
         wanted = request.multicast_group_id
@@ -153,7 +143,7 @@ class ReplicationManager:
 
     def _insert_session(self, session_id: int, message: Any) -> None:
         if session_id in self._sessions:
-            raise StatusError(ALREADY_EXISTS, f"Clone session {session_id} exists already: use MODIFY")
+            raise StatusError(Code.ALREADY_EXISTS, f"Clone session {session_id} exists already: use MODIFY")
         group = _parse_replicas(message.replicas)
         self._check_room(group, None)
         _check_session(message)
@@ -180,7 +170,7 @@ class ReplicationManager:
     def _session(self, session_id: int) -> _Session:
         session = self._sessions.get(session_id)
         if session is None:
-            raise StatusError(NOT_FOUND, f"There is no clone session {session_id}")
+            raise StatusError(Code.NOT_FOUND, f"There is no clone session {session_id}")
         return session
 
     def _read_sessions(self, request: Any, response: Any) -> None:
@@ -196,18 +186,18 @@ class ReplicationManager:
 
 def _check_group_range(group_id: int) -> None:
     if group_id >= MAX_GROUP_ID:
-        raise StatusError(OUT_OF_RANGE, f"Multicast group ids are less than {MAX_GROUP_ID}, not {group_id}")
+        raise StatusError(Code.OUT_OF_RANGE, f"Multicast group ids are less than {MAX_GROUP_ID}, not {group_id}")
 
 
 def _check_session(message: Any) -> None:
     if message.class_of_service != 0:
         raise StatusError(
-            UNIMPLEMENTED, f"Clone sessions have no class of service: it must be 0, not {message.class_of_service}"
+            Code.UNIMPLEMENTED, f"Clone sessions have no class of service: it must be 0, not {message.class_of_service}"
         )
     # BMv2 does not truncate clones for P4Runtime: PI passes the length cut to 16 bits.
     if message.packet_length_bytes % (1 << 16) != 0:
         raise StatusError(
-            UNKNOWN,
+            Code.UNKNOWN,
             f"The switch does not truncate clones: packet_length_bytes must be 0, not {message.packet_length_bytes}",
         )
 

@@ -24,7 +24,7 @@ from lanesum_switch.p4runtime.entities import read_entities, write_updates
 from lanesum_switch.p4runtime.other_programs import Scheduler
 from lanesum_switch.p4runtime.packet_io import Inject
 from lanesum_switch.p4runtime.pipeline import PipelineManager, no_pipeline
-from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, PERMISSION_DENIED, UNKNOWN, StatusError
+from lanesum_switch.p4runtime.status import Code, StatusError
 
 SERVICE = "p4.v1.P4Runtime"
 
@@ -97,7 +97,7 @@ def check_primary(device: P4RuntimeDevice, request: Any, caller: Caller) -> None
     """Raise StatusError PERMISSION_DENIED for a request that is not of the primary."""
     if not device.arbitration.may_write(request, caller):
         raise StatusError(
-            PERMISSION_DENIED,
+            Code.PERMISSION_DENIED,
             f"The client is not primary for device {device.device_id}: send the primary's election id, on the "
             "connection of its stream",
         )
@@ -145,7 +145,7 @@ class _Stream(MessageStream):
             device.arbitration.add(self.connection, new_id)
         elif self._device.device_id != message.device_id:
             raise StatusError(
-                FAILED_PRECONDITION,
+                Code.FAILED_PRECONDITION,
                 f"The device id of a stream is {self._device.device_id} and cannot change: open another stream",
             )
         else:
@@ -173,7 +173,7 @@ class P4RuntimeDevice:
     def set_pipeline(self, action: int, config: Any) -> None:
         """Install a configuration; see ``PipelineManager.set``. Raises StatusError."""
         if self._manager is None:
-            raise StatusError(UNKNOWN, f"This switch is not device {self.device_id}: check the device id")
+            raise StatusError(Code.UNKNOWN, f"This switch is not device {self.device_id}: check the device id")
         self._manager.set(action, config)
 
     def packet_out(self, packet: Any) -> None:

@@ -16,18 +16,8 @@ from lanesum_switch.api import SwitchError
 
 T = TypeVar("T")
 
-OK: int = code_pb2.OK
-UNKNOWN: int = code_pb2.UNKNOWN
-INVALID_ARGUMENT: int = code_pb2.INVALID_ARGUMENT
-NOT_FOUND: int = code_pb2.NOT_FOUND
-ALREADY_EXISTS: int = code_pb2.ALREADY_EXISTS
-PERMISSION_DENIED: int = code_pb2.PERMISSION_DENIED
-RESOURCE_EXHAUSTED: int = code_pb2.RESOURCE_EXHAUSTED
-FAILED_PRECONDITION: int = code_pb2.FAILED_PRECONDITION
-OUT_OF_RANGE: int = code_pb2.OUT_OF_RANGE
-UNAVAILABLE: int = code_pb2.UNAVAILABLE
-UNIMPLEMENTED: int = code_pb2.UNIMPLEMENTED
-INTERNAL: int = code_pb2.INTERNAL
+#: Canonical codes by name: ``google.rpc.Code``.
+Code: Any = code_pb2
 
 # error space of simple_switch_grpc; clients may select on it
 ERROR_SPACE = "ALL-sswitch-p4org"
@@ -80,15 +70,15 @@ def _cut(text: str, size: int) -> str:
 
 
 def invalid(message: str) -> StatusError:
-    return StatusError(INVALID_ARGUMENT, message)
+    return StatusError(Code.INVALID_ARGUMENT, message)
 
 
 def invalid_id(p4_id: int, what: str) -> StatusError:
-    return StatusError(INVALID_ARGUMENT, f"{p4_id:#x} is not the id of {what} of this program")
+    return StatusError(Code.INVALID_ARGUMENT, f"{p4_id:#x} is not the id of {what} of this program")
 
 
 def invalid_type(kind: int) -> StatusError:
-    return StatusError(INVALID_ARGUMENT, f"Update type {kind} is not INSERT, MODIFY or DELETE")
+    return StatusError(Code.INVALID_ARGUMENT, f"Update type {kind} is not INSERT, MODIFY or DELETE")
 
 
 def by_type(kind: int, insert: T, modify: T, delete: T) -> T:
@@ -109,7 +99,7 @@ def on_target(action: str) -> Iterator[None]:
     try:
         yield
     except SwitchError as error:
-        raise StatusError(UNKNOWN, f"The switch refused {action}: {error}") from error
+        raise StatusError(Code.UNKNOWN, f"The switch refused {action}: {error}") from error
 
 
 def pack_write_errors(
@@ -132,13 +122,13 @@ def pack_write_errors(
     free = MAX_DETAILS_BYTES - len(_write_details(shown, kind, fields, 0))
     if free < 0:
         counts = f"{len(refused)} of {len(errors)} updates were refused, too many to name: write fewer at once"
-        return StatusError(UNKNOWN, f"{counts}. The first: {refused[0][1].message}")
+        return StatusError(Code.UNKNOWN, f"{counts}. The first: {refused[0][1].message}")
     room = max(0, free // len(named) - _TEXT_OVERHEAD)
-    return StatusError(UNKNOWN, _REFUSED, _write_details(shown, kind, fields, room))
+    return StatusError(Code.UNKNOWN, _REFUSED, _write_details(shown, kind, fields, room))
 
 
 def _write_details(errors: Iterable[StatusError | None], kind: Any, fields: Mapping[str, str], room: int) -> bytes:
-    status = status_pb2.Status(code=UNKNOWN, message=_REFUSED)
+    status = status_pb2.Status(code=Code.UNKNOWN, message=_REFUSED)
     for error in errors:
         packed = kind()
         if error is not None:

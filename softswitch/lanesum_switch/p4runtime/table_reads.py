@@ -18,7 +18,7 @@ from lanesum_switch.p4runtime.matches import DEFAULT_KEY, MatchKey, key_of, pars
 from lanesum_switch.p4runtime.other_programs import write_meter_config
 from lanesum_switch.p4runtime.p4info import TableInfo
 from lanesum_switch.p4runtime.program import ServedProgram
-from lanesum_switch.p4runtime.status import INTERNAL, StatusError, invalid, on_target
+from lanesum_switch.p4runtime.status import Code, StatusError, invalid, on_target
 from lanesum_switch.p4runtime.values import write_action
 
 
@@ -94,7 +94,7 @@ def _read_entry(
     state = program.store.get(info.id, key)
     if state is None:
         # Initial entries of a table that is not const: BMv2 has them, but P4Runtime did not write them.
-        raise StatusError(INTERNAL, f"{info.name} has an entry that was not written over P4Runtime")
+        raise StatusError(Code.INTERNAL, f"{info.name} has an entry that was not written over P4Runtime")
     _write_state(state, message)
     message.idle_timeout_ns = state.idle_timeout_ns
     if request.HasField("time_since_last_hit"):

@@ -17,16 +17,7 @@ from lanesum_switch.p4runtime.matches import MatchKey, parse_key
 from lanesum_switch.p4runtime.other_programs import OneShot, check_rates, parse_meter_config
 from lanesum_switch.p4runtime.p4info import TableInfo
 from lanesum_switch.p4runtime.program import ServedProgram
-from lanesum_switch.p4runtime.status import (
-    ALREADY_EXISTS,
-    NOT_FOUND,
-    PERMISSION_DENIED,
-    UNKNOWN,
-    StatusError,
-    by_type,
-    invalid,
-    on_target,
-)
+from lanesum_switch.p4runtime.status import Code, StatusError, by_type, invalid, on_target
 from lanesum_switch.p4runtime.values import check_action_id, parse_action
 
 _Scope = p4info_pb2.ActionRef
@@ -50,9 +41,9 @@ def _insert(program: ServedProgram, info: TableInfo, entry: Any) -> None:
     rates = _direct_rates(info, entry)
     _check_timeout(info, entry)
     if program.store.get(info.id, key) is not None:
-        raise StatusError(ALREADY_EXISTS, f"{info.name} has this entry already: use MODIFY to change its action")
+        raise StatusError(Code.ALREADY_EXISTS, f"{info.name} has this entry already: use MODIFY to change its action")
     if key.priority < 0:
-        raise StatusError(UNKNOWN, f"The switch does not take priority {key.priority}: it must be positive")
+        raise StatusError(Code.UNKNOWN, f"The switch does not take priority {key.priority}: it must be positive")
     program.store.add(info.id, key, _write(program, info, key, entry, planned, rates, is_new=True))
 
 
@@ -65,7 +56,7 @@ def _modify(program: ServedProgram, info: TableInfo, entry: Any) -> None:
     _check_timeout(info, entry)
     old = program.store.get(info.id, key)
     if old is None:
-        raise StatusError(NOT_FOUND, f"{info.name} has no entry with this match and priority")
+        raise StatusError(Code.NOT_FOUND, f"{info.name} has no entry with this match and priority")
     if key.is_default:
         table = program.target_table(info)
         with on_target(f"the default entry of {info.name}"):
@@ -114,7 +105,7 @@ def _delete(program: ServedProgram, info: TableInfo, entry: Any) -> None:
     key = parse_key(info, entry)
     old = program.store.get(info.id, key)
     if old is None:
-        raise StatusError(NOT_FOUND, f"{info.name} has no entry with this match and priority")
+        raise StatusError(Code.NOT_FOUND, f"{info.name} has no entry with this match and priority")
     with on_target(f"deleting an entry of {info.name}"):
         program.target_table(info).delete(key.match, key.priority)
     program.store.remove(info.id, key)
@@ -143,7 +134,7 @@ def _plan_action(program: ServedProgram, info: TableInfo, entry: Any) -> Target 
         if indirect:
             raise invalid(f"The default action of {info.name} cannot be set: the table has an action profile")
         if info.const_default_action:
-            raise StatusError(PERMISSION_DENIED, f"The default action of {info.name} is const")
+            raise StatusError(Code.PERMISSION_DENIED, f"The default action of {info.name} is const")
     if not entry.HasField("action"):
         return None
     kind = entry.action.WhichOneof("type")
@@ -178,9 +169,9 @@ def _direct_action(program: ServedProgram, info: TableInfo, entry: Any) -> Actio
     if scope is None:
         raise invalid(f"{name} is not an action of {info.name}")
     if scope == _Scope.TABLE_ONLY and entry.is_default_action:
-        raise StatusError(PERMISSION_DENIED, f"{name} is not for the default entry of {info.name}")
+        raise StatusError(Code.PERMISSION_DENIED, f"{name} is not for the default entry of {info.name}")
     if scope == _Scope.DEFAULT_ONLY and not entry.is_default_action:
-        raise StatusError(PERMISSION_DENIED, f"{name} is for the default entry of {info.name} only")
+        raise StatusError(Code.PERMISSION_DENIED, f"{name} is for the default entry of {info.name} only")
     return parse_action(program.index, action)
 
 

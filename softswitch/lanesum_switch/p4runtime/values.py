@@ -8,7 +8,7 @@ from typing import Any
 
 from lanesum_switch.api import ActionCall
 from lanesum_switch.p4runtime.p4info import P4InfoIndex
-from lanesum_switch.p4runtime.status import INTERNAL, UNIMPLEMENTED, StatusError, invalid, invalid_id
+from lanesum_switch.p4runtime.status import Code, StatusError, invalid, invalid_id
 
 
 def decode(data: bytes, bits: int) -> int:
@@ -49,7 +49,7 @@ def decode_port(data: bytes) -> int:
     if not data:
         raise invalid("The port of a replica is an empty byte string: give 1 to 4 bytes")
     if len(data) > 4:
-        raise StatusError(UNIMPLEMENTED, f"Ports of {len(data)} bytes are not supported, at most 4")
+        raise StatusError(Code.UNIMPLEMENTED, f"Ports of {len(data)} bytes are not supported, at most 4")
     port = int.from_bytes(data, "big")
     if port == 0 or port >= 1 << 31:
         raise invalid(f"0x{data.hex()} is not a valid port")
@@ -87,7 +87,7 @@ def write_action(index: P4InfoIndex, call: ActionCall, message: Any) -> None:
     """
     action = index.actions_by_name.get(call.action)
     if action is None:
-        raise StatusError(INTERNAL, f"The switch reports action {call.action}, which the P4Info lacks")
+        raise StatusError(Code.INTERNAL, f"The switch reports action {call.action}, which the P4Info lacks")
     message.action_id = action.id
     for param, value in zip(action.params, call.args, strict=True):
         message.params.add(param_id=param.id, value=encode(value))

@@ -25,7 +25,7 @@ from lanesum_switch.p4runtime.packet_io import PacketIo
 from lanesum_switch.p4runtime.pipeline import PipelineManager
 from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.server import P4RuntimeDevice, check_primary
-from lanesum_switch.p4runtime.status import INVALID_ARGUMENT, MAX_DETAILS_BYTES, StatusError, pack_write_errors
+from lanesum_switch.p4runtime.status import MAX_DETAILS_BYTES, Code, StatusError, pack_write_errors
 
 from . import test_replication as replication
 from .client import DELETE, INSERT, MODIFY, Program, exact
@@ -410,7 +410,7 @@ def test_name_unfit_for_metadata_is_cut_or_replaced(manager: PipelineManager, ev
 
 
 def test_errors_of_updates_are_cut_to_the_metadata() -> None:
-    long = StatusError(INVALID_ARGUMENT, "é" * 5000)
+    long = StatusError(Code.INVALID_ARGUMENT, "é" * 5000)
     for count in (7, 64, 120):
         packed = pack_write_errors([None, *[long] * count])
         assert MAX_DETAILS_BYTES - 10 * count <= len(packed.packed()) <= MAX_DETAILS_BYTES
@@ -420,11 +420,11 @@ def test_errors_of_updates_are_cut_to_the_metadata() -> None:
 
 
 def test_codes_of_updates_are_kept_beyond_text_limit() -> None:
-    long = StatusError(INVALID_ARGUMENT, "é" * 5000)
-    empty = StatusError(INVALID_ARGUMENT, "")
+    long = StatusError(Code.INVALID_ARGUMENT, "é" * 5000)
+    empty = StatusError(Code.INVALID_ARGUMENT, "")
     one, two = (len(pack_write_errors([empty] * count).packed()) for count in (1, 2))
     count = 1 + (MAX_DETAILS_BYTES - one) // (two - one)
     status = status_pb2.Status.FromString(pack_write_errors([long] * count).packed())
     errors = [p4rt.Error.FromString(detail.value) for detail in status.details]
-    assert errors == [p4rt.Error(canonical_code=INVALID_ARGUMENT)] * count
+    assert errors == [p4rt.Error(canonical_code=Code.INVALID_ARGUMENT)] * count
     assert pack_write_errors([long] * (count + 1)).details is None

@@ -17,7 +17,7 @@ from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import Digest
 from lanesum_switch.p4runtime.other_programs.scheduler import ScheduledTask, Scheduler
 from lanesum_switch.p4runtime.p4info import DigestInfo, P4InfoIndex
-from lanesum_switch.p4runtime.status import ALREADY_EXISTS, NOT_FOUND, UNIMPLEMENTED, StatusError, invalid_type
+from lanesum_switch.p4runtime.status import Code, StatusError, invalid_type
 from lanesum_switch.p4runtime.values import encode
 
 _Update = p4rt.Update
@@ -213,11 +213,13 @@ class DigestManager:
         with self._lock:
             if kind == _Update.INSERT:
                 if state.config is not None:
-                    raise StatusError(ALREADY_EXISTS, f"Digest {state.info.name} is configured already: use MODIFY")
+                    raise StatusError(
+                        Code.ALREADY_EXISTS, f"Digest {state.info.name} is configured already: use MODIFY"
+                    )
                 state.configure(message)
             elif kind in (_Update.MODIFY, _Update.DELETE):
                 if state.config is None:
-                    raise StatusError(NOT_FOUND, f"Digest {state.info.name} is not configured: INSERT it first")
+                    raise StatusError(Code.NOT_FOUND, f"Digest {state.info.name} is not configured: INSERT it first")
                 if kind == _Update.MODIFY:
                     state.configure(message)
                 else:
@@ -232,12 +234,12 @@ class DigestManager:
         """
         if request.digest_id == 0:
             raise StatusError(
-                UNIMPLEMENTED, "Reading the configuration of all digests is not supported: give a digest_id"
+                Code.UNIMPLEMENTED, "Reading the configuration of all digests is not supported: give a digest_id"
             )
         state = self._state(request.digest_id)
         with self._lock:
             if state.config is None:
-                raise StatusError(NOT_FOUND, f"Digest {state.info.name} is not configured: INSERT it first")
+                raise StatusError(Code.NOT_FOUND, f"Digest {state.info.name} is not configured: INSERT it first")
             response.entities.add().digest_entry.CopyFrom(state.config)
 
     def ack(self, message: Any) -> None:
@@ -250,7 +252,7 @@ class DigestManager:
     def _state(self, digest_id: int) -> _DigestState:
         state = self._digests.get(digest_id)
         if state is None:
-            raise StatusError(NOT_FOUND, f"{digest_id:#x} is not the id of a digest of this program")
+            raise StatusError(Code.NOT_FOUND, f"{digest_id:#x} is not the id of a digest of this program")
         return state
 
 

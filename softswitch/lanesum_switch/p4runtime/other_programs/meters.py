@@ -8,7 +8,7 @@ from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import MeterRates
-from lanesum_switch.p4runtime.status import UNIMPLEMENTED, UNKNOWN, StatusError, invalid, invalid_type
+from lanesum_switch.p4runtime.status import Code, StatusError, invalid, invalid_type
 
 _Update = p4rt.Update
 _MAX_BURST = (1 << 32) - 1
@@ -25,7 +25,7 @@ def parse_meter_config(config: Any) -> MeterRates | None:
     for name in ("cburst", "pburst"):
         if getattr(config, name) > _MAX_BURST:
             raise StatusError(
-                UNIMPLEMENTED, f"The {name} of a meter is limited to 32 bits, not {getattr(config, name)}"
+                Code.UNIMPLEMENTED, f"The {name} of a meter is limited to 32 bits, not {getattr(config, name)}"
             )
     if (config.cir, config.cburst, config.pir, config.pburst) == (-1, -1, -1, -1):
         return None
@@ -44,7 +44,9 @@ def check_rates(rates: MeterRates | None) -> None:
     BMv2 does so after it has applied half of the configuration; here nothing changes.
     """
     if rates is not None and rates.cir > rates.pir:
-        raise StatusError(UNKNOWN, f"The committed rate of a meter, {rates.cir}, is above its peak rate, {rates.pir}")
+        raise StatusError(
+            Code.UNKNOWN, f"The committed rate of a meter, {rates.cir}, is above its peak rate, {rates.pir}"
+        )
 
 
 def _as_stored(rate: int) -> int:

@@ -11,17 +11,7 @@ from typing import Any
 from lanesum_switch.api import ActionCall
 from lanesum_switch.p4runtime.entries import EntryStore, Handles
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, ProfileInfo
-from lanesum_switch.p4runtime.status import (
-    ALREADY_EXISTS,
-    NOT_FOUND,
-    RESOURCE_EXHAUSTED,
-    UNIMPLEMENTED,
-    UNKNOWN,
-    StatusError,
-    by_type,
-    invalid,
-    on_target,
-)
+from lanesum_switch.p4runtime.status import Code, StatusError, by_type, invalid, on_target
 from lanesum_switch.p4runtime.values import check_action_id, parse_action, write_action
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 
@@ -115,7 +105,7 @@ class ProfileManager:
     def _insert_member(self, message: Any) -> None:
         call = self._member_call(message)
         if message.member_id in self._members:
-            raise StatusError(ALREADY_EXISTS, f"{self._info.name} has a member {message.member_id} already")
+            raise StatusError(Code.ALREADY_EXISTS, f"{self._info.name} has a member {message.member_id} already")
         with on_target(f"a new member of {self._info.name}"):
             self._target().insert_member(message.member_id, call)
         self._members[message.member_id] = _Member(call, [self._member_handles.take()])
@@ -133,7 +123,8 @@ class ProfileManager:
         in_group = any(member_id in group.members for group in self._groups.values())
         if in_group or self._store.uses_member(self._tables, member_id):
             raise StatusError(
-                UNKNOWN, f"Member {member_id} of {self._info.name} is in use: remove it from groups and entries first"
+                Code.UNKNOWN,
+                f"Member {member_id} of {self._info.name} is in use: remove it from groups and entries first",
             )
         with on_target(f"deleting member {member_id} of {self._info.name}"):
             self._target().delete_member(member_id)
@@ -144,7 +135,7 @@ class ProfileManager:
     def _member(self, member_id: int) -> _Member:
         member = self._members.get(member_id)
         if member is None:
-            raise StatusError(NOT_FOUND, f"{self._info.name} has no member {member_id}")
+            raise StatusError(Code.NOT_FOUND, f"{self._info.name} has no member {member_id}")
         return member
 
     def has_member(self, member_id: int) -> bool:
@@ -177,7 +168,7 @@ class ProfileManager:
                 f"Groups of {self._info.name} have at most {limit} members (max_group_size), not {message.max_size}"
             )
         if message.group_id in self._groups:
-            raise StatusError(ALREADY_EXISTS, f"{self._info.name} has a group {message.group_id} already")
+            raise StatusError(Code.ALREADY_EXISTS, f"{self._info.name} has a group {message.group_id} already")
         if self._info.with_selector:
             with on_target(f"a new group of {self._info.name}"):
                 self._target().insert_group(message.group_id, [], message.max_size or limit)
@@ -192,10 +183,13 @@ class ProfileManager:
         ``group_id`` is None for the group of a one-shot, which is never empty.
         """
         if not self._info.with_selector:
-            raise StatusError(UNKNOWN, f"{self._info.name} has no selector: its entries can use members, not groups")
+            raise StatusError(
+                Code.UNKNOWN, f"{self._info.name} has no selector: its entries can use members, not groups"
+            )
         if group_id is not None and not self._groups[group_id].members:
             raise StatusError(
-                UNKNOWN, f"Group {group_id} of {self._info.name} is empty: give it a member before an entry uses it"
+                Code.UNKNOWN,
+                f"Group {group_id} of {self._info.name} is empty: give it a member before an entry uses it",
             )
 
     def _modify_group(self, message: Any) -> None:
@@ -231,14 +225,16 @@ class ProfileManager:
         # Of those that are set: PI has no limit without max_size and max_group_size, but makes a copy for each weight.
         limit = min(size for size in (max_size, self._info.max_group_size, self._info.size, MAX_WEIGHTS) if size > 0)
         if weights > limit:
-            raise StatusError(RESOURCE_EXHAUSTED, f"The weights of a group are {weights}: its maximum size is {limit}")
+            raise StatusError(
+                Code.RESOURCE_EXHAUSTED, f"The weights of a group are {weights}: its maximum size is {limit}"
+            )
 
     def _check_copies(self, slots: dict[int, _Slot]) -> None:
         copies = sum(len(member.handles) for member in self._members.values())
         new = sum(max(0, slot.weight - len(self._members[i].handles)) for i, slot in slots.items())
         if new and copies + new > MAX_COPIES:
             raise StatusError(
-                RESOURCE_EXHAUSTED,
+                Code.RESOURCE_EXHAUSTED,
                 f"The members of {self._info.name} need {copies + new} copies, more than {MAX_COPIES}:"
                 " give smaller weights",
             )
@@ -267,7 +263,7 @@ class ProfileManager:
         group = self._group(group_id)
         if self._store.uses_group(self._tables, group_id):
             raise StatusError(
-                UNKNOWN, f"Group {group_id} of {self._info.name} is in use: delete the entries with it first"
+                Code.UNKNOWN, f"Group {group_id} of {self._info.name} is in use: delete the entries with it first"
             )
         if self._info.with_selector:
             with on_target(f"deleting group {group_id} of {self._info.name}"):
@@ -279,7 +275,7 @@ class ProfileManager:
     def _group(self, group_id: int) -> _Group:
         group = self._groups.get(group_id)
         if group is None:
-            raise StatusError(NOT_FOUND, f"{self._info.name} has no group {group_id}")
+            raise StatusError(Code.NOT_FOUND, f"{self._info.name} has no group {group_id}")
         return group
 
     def has_group(self, group_id: int) -> bool:
@@ -307,7 +303,7 @@ class ProfileManager:
         self.require_oneshot()
         actions = action_set.action_profile_actions
         if not actions:
-            raise StatusError(UNIMPLEMENTED, "One-shots without any action are not supported: give at least one")
+            raise StatusError(Code.UNIMPLEMENTED, "One-shots without any action are not supported: give at least one")
         for action in actions:
             self._check_action(action.action)
         for action in actions:
