@@ -20,7 +20,7 @@ from lanesum.transport import TransportStats, constants
 from lanesum_control.cli import configuration, tree
 from lanesum_fabric.yaml_model import schema_text
 from lanesum_lab.builds.rates import wire_table
-from lanesum_lab.dissector import wireshark_lua
+from lanesum_lab.dissector import packet_definition
 from lanesum_lab.forecast.published import deviation_table
 from lanesum_lab.glossary import GLOSSARY
 from lanesum_lab.markdown import markdown_table, replace_generated
@@ -340,6 +340,7 @@ def generated_files(root: Path) -> dict[Path, str]:
     commands_page = root / "docs" / "commands.md"
     packets_page = root / "docs" / "packets.md"
     forecast_page = root / "docs" / "forecast.md"
+    dissector = root / "wireshark" / "lanesum.lua"
     overview = replace_generated(commands_page.read_text(), "overview", tree.overview())
     command_pages = {
         root / "docs" / name: replace_generated(
@@ -353,7 +354,7 @@ def generated_files(root: Path) -> dict[Path, str]:
         root / "p4src" / "bmv2" / "lane_ops.p4": p4_lane_ops(),
         root / "host" / "native" / "src" / "protocol" / "spec.hpp": cpp_spec(),
         root / "host" / "native" / "src" / "transport" / "constants.hpp": cpp_transport_constants(),
-        root / "wireshark" / "lanesum.lua": wireshark_lua(),
+        dissector: replace_generated(dissector.read_text(), "packet definition", packet_definition(), "-- {}"),
         protocol_page: page,
         packets_page: replace_generated(packets_page.read_text(), "wire bytes", wire_table()),
         forecast_page: replace_generated(forecast_page.read_text(), "deviations", deviation_table()),

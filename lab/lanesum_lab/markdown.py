@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and generated blocks of Markdown pages."""
+"""Tables of Markdown pages, and generated blocks of pages and sources."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-def replace_generated(text: str, name: str, body: str) -> str:
-    """Replace the block of ``text`` between the ``generated: name`` markers. Raises ValueError without markers."""
-    start, end = f"<!-- generated: {name} -->", f"<!-- end: {name} -->"
+def replace_generated(text: str, name: str, body: str, comment: str = "<!-- {} -->") -> str:
+    """Replace the block of ``text`` between the ``generated: name`` markers. Raises ValueError without markers.
+
+    ``comment``: a comment of the file's language.
+    """
+    start, end = comment.format(f"generated: {name}"), comment.format(f"end: {name}")
     head, found, rest = text.partition(start)
     _, closed, tail = rest.partition(end)
     if not found or not closed:
