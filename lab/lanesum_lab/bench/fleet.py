@@ -28,6 +28,7 @@ from lanesum_fabric.topology import Topology, load
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.places import free_block
 from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
+from lanesum_lab.run.options import RunOptions
 from lanesum_lab.run.plan import RunPlan, make_plan
 from lanesum_lab.run.site import At, Scratch, here, start_plan
 from lanesum_switch.faults.links import LinkFaults
@@ -190,15 +191,7 @@ def loopback_fleet(folder: Path, *, number: int, loss: float) -> Iterator[Fleet]
     topology.write_text(relocated(load(TOPOLOGY), number))
     faults = folder / "faults.yaml"
     faults.write_text(json.dumps({"seed": 1, "rules": [{"name": LOSS, "kind": "drop", "probability": loss}]}))
-    plan = make_plan(
-        topology=str(topology),
-        runner="loopback",
-        workers=None,
-        codec="fixed",
-        epochs=1,
-        out=folder,
-        faults=str(faults),
-    )
+    plan = make_plan(RunOptions(str(topology), "loopback", codec="fixed", out=folder, faults=str(faults)))
     with (
         Supervisor(folder / "logs") as supervisor,
         contextlib.closing(Fleet(plan, Scratch(folder), supervisor)) as fleet,
@@ -222,15 +215,7 @@ def mininet_fleet(
             link["rate_mbit"] = rates_mbit[name]
     topology = folder / "topology.yaml"
     topology.write_text(json.dumps(fields))
-    plan = make_plan(
-        topology=str(topology),
-        runner="mininet",
-        switch="embedded",
-        workers=workers,
-        codec="fixed",
-        epochs=1,
-        out=folder,
-    )
+    plan = make_plan(RunOptions(str(topology), "mininet", "embedded", workers, "fixed", out=folder))
     with mininet_network(plan.topology) as network, Supervisor(logs) as supervisor:
         network.switch_offloads_off()
         fleet = Fleet(plan, Scratch(folder), supervisor, at=network.command, interfaces=network.switch_interfaces)

@@ -19,12 +19,11 @@ from lanesum import codecs
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES, WORD_BYTES
-from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_control.errors import AdmissionError
-from lanesum_control.jobs.records import DEFAULT_SLOTS
 from lanesum_fabric.topology import Topology, load
 from lanesum_lab import targets, veth
 from lanesum_lab.builds.rates import WIRE_OVERHEAD
+from lanesum_lab.run.options import RunOptions
 from lanesum_lab.targets import SwitchTarget
 from lanesum_switch.faults.plan import FaultPlan, Names
 from lanesum_switch.faults.topology_names import names_in
@@ -43,34 +42,25 @@ class RunPlan:
     """Plan of a run.
 
     Attributes:
+        options: what the plan was made of. Equal seeds give equal weights, order of the data and random bits.
         why: reason for the choice of runner and switch, one sentence.
         switch: kind of switch; None where the aggregation server sums everything.
-        quorum: contributions that complete a result; 0 means those of all workers.
-        seed: seed of weights, order of the data and random bits of the codec; equal seeds give equal weights.
-        deadline_s: longest time without progress before the workers give up.
-        certified: packets have check words.
+        out: folder of the report, absolute.
         link_mbit: rate of all links in each direction, in both trainings; None does not limit them.
         link_why: reason for this rate, or for no limit, one sentence.
     """
 
+    options: RunOptions
     topology: Topology
     topology_source: str  # name or file, for the processes that read it again
     runner: Runner
     switch: SwitchTarget | None
     why: str
     workers: tuple[str, ...]
-    codec: str
-    epochs: int
-    slots: int
     out: Path
-    quorum: int = 0
-    seed: int = 1
-    deadline_s: float = DEFAULT_DEADLINE_S
-    certified: bool = False
-    faults: FaultPlan | None = None
-    faults_source: str = ""  # name or file, for the processes that read it again
-    link_mbit: float | None = None
-    link_why: str = ""
+    faults: FaultPlan | None
+    link_mbit: float | None
+    link_why: str
 
     @property
     def switches(self) -> list[str]:
@@ -125,69 +115,37 @@ def mininet_path() -> Path | None:
     return system if (system / "mininet" / "net.py").exists() else None
 
 
-def make_plan(
-    *,
-    topology: str,
-    runner: str | None,
-    workers: int | None,
-    codec: str,
-    epochs: int,
-    out: Path,
-    switch: str | None = None,
-    quorum: int = 0,
-    seed: int = 1,
-    deadline_s: float = DEFAULT_DEADLINE_S,
-    certified: bool = False,
-    faults: str | None = None,
-    servers: int | None = None,
-    on_workers: bool = False,
-    rate_mbit: float | None = None,
-) -> RunPlan:
+def make_plan(options: RunOptions) -> RunPlan:
     """Make a plan; check everything that can be checked before a process starts.
 
-    Args:
-        topology: a shipped topology's name or a YAML file; also ``loopback`` or ``mininet``, which mean star4 there.
-        runner: ``loopback``, ``mininet``, or None to choose.
-        workers: number of the topology's workers that take part; None for all.
-        epochs: passes over the training data.
-        out: folder for report and logs.
-        switch: name of a switch target (:mod:`lanesum_lab.targets`), ``none`` (the aggregation server sums), or None to
-            choose.
-        quorum: contributions that complete a result; 0 means those of all workers.
-        seed: seed of all random values.
-        deadline_s: seconds without progress before the workers give up.
-        certified: packets have check words.
-        faults: a shipped fault plan's name or a YAML file.
-        servers: number of aggregation servers; None for those of the topology.
-        on_workers: run the servers on the first workers' hosts instead of hosts of their own.
-        rate_mbit: rate of the links; 0 does not limit them, None is the line rate of the switch
-            (:func:`line_rate_mbit`).
-
-    Raises ConfigurationError, MissingToolError, AdmissionError, TopologyError.
+    Without a rate the links have the line rate of the switch (:func:`line_rate_mbit`). Raises ConfigurationError,
+    MissingToolError, AdmissionError, TopologyError.
     """
+    topology, runner, workers, faults = options.topology, options.runner, options.workers, options.faults
+    out = options.out.resolve()
     if topology in RUNNERS:
         topology, runner = "star4", topology
     if runner is not None and runner not in RUNNERS:
         raise ConfigurationError(f"There is no runner {runner!r}.", f"Known runners: {', '.join(RUNNERS)}.")
-    if epochs < 1:
-        raise ConfigurationError(f"epochs = {epochs} must be at least 1.")
+    if options.epochs < 1:
+        raise ConfigurationError(f"epochs = {options.epochs} must be at least 1.")
     network = load(topology)
     hosts = network.names("worker")
     if workers is not None and workers < 1:
         raise ConfigurationError(f"workers = {workers} must be at least 1.")
     chosen = _worker_names(hosts, len(hosts) if workers is None else workers)
-    codecs.get(codec, workers=len(chosen))  # an unknown codec or too many workers shows before anything starts
-    if not 0 <= quorum <= len(chosen):
-        raise ConfigurationError(f"quorum = {quorum} is not between 0 and the {len(chosen)} workers.")
-    if deadline_s <= 0:
-        raise ConfigurationError(f"deadline = {deadline_s:g} must be positive.")
-    final, target, why = _place(runner, switch if network.switches() else _none(network, switch))
-    if servers is not None or on_workers:
-        network = _with_servers(network, 1 if servers is None else servers, on_workers)
+    codecs.get(options.codec, workers=len(chosen))  # an unknown codec or too many workers shows before anything starts
+    if not 0 <= options.quorum <= len(chosen):
+        raise ConfigurationError(f"quorum = {options.quorum} is not between 0 and the {len(chosen)} workers.")
+    if options.deadline_s <= 0:
+        raise ConfigurationError(f"deadline = {options.deadline_s:g} must be positive.")
+    final, target, why = _place(runner, options.switch if network.switches() else _none(network, options.switch))
+    if options.servers is not None or options.on_workers:
+        network = _with_servers(network, 1 if options.servers is None else options.servers, options.on_workers)
         topology = str(out / TOPOLOGY)  # for the processes that read it
     if final == "loopback" and (target is not None or faults is not None):
         check_apart(network)
-    link_mbit, link_why = _link_rate(final, target, network, len(chosen), rate_mbit, timed=faults is None)
+    link_mbit, link_why = _link_rate(final, target, network, len(chosen), options.rate_mbit, timed=faults is None)
     planned = None if faults is None else FaultPlan.load(faults, _fault_names(network, target, chosen))
     for fault in planned.processes if planned is not None else ():
         if fault.process in chosen and fault.restart_after_s is not None:
@@ -196,22 +154,15 @@ def make_plan(
                 "Leave restart_after_s out, or pause the worker instead.",
             )
     return RunPlan(
+        options=options,
         topology=network,
         topology_source=topology,
         runner=final,
         switch=target,
         why=why,
         workers=chosen,
-        codec=codec,
-        epochs=epochs,
-        slots=DEFAULT_SLOTS,
         out=out,
-        quorum=quorum,
-        seed=seed,
-        deadline_s=deadline_s,
-        certified=certified,
         faults=planned,
-        faults_source=faults or "",
         link_mbit=link_mbit,
         link_why=link_why,
     )

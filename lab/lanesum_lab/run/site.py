@@ -51,7 +51,7 @@ class Scratch:
 
 def relay_command(plan: RunPlan, scratch: Scratch, *arguments: str) -> list[str]:
     """Return the command line of a relay; ``lanesum_switch.cli.relay`` describes ``arguments``."""
-    options = ["--plan", plan.faults_source, "--counts", str(scratch.fault_counts)]
+    options = ["--plan", str(plan.options.faults), "--counts", str(scratch.fault_counts)]
     return [sys.executable, "-m", "lanesum_switch.cli.relay", *arguments, *options]
 
 
@@ -63,13 +63,13 @@ def training_arguments(plan: RunPlan) -> list[str]:
         "digits",
         "--compare",
         "--by",
-        plan.codec,
+        plan.options.codec,
         "--epochs",
-        str(plan.epochs),
+        str(plan.options.epochs),
         "--seed",
-        str(plan.seed),
+        str(plan.options.seed),
         "--deadline",
-        str(plan.deadline_s),
+        str(plan.options.deadline_s),
         "--out",
         str(plan.out),
         "--target",
@@ -238,7 +238,7 @@ def start_plan(
     if plan.switch is not None:
         faults: tuple[str, ...] = ()
         if plan.faults is not None and plan.switch.injects_faults:
-            faults = ("--faults", plan.faults_source, "--fault-counts", str(scratch.fault_counts))
+            faults = ("--faults", str(plan.options.faults), "--fault-counts", str(scratch.fault_counts))
         for name in plan.switches:
             ports = None if interfaces is None else interfaces(name)
             site.start_switch(name, *faults, interfaces=ports, command=plan.switch.command)

@@ -22,6 +22,7 @@ from lanesum._internal.output_file import make_folder, write_file
 from lanesum.launch.supervisor import Child
 from lanesum.rpc import controller as rpc
 from lanesum.server.jobs import ServerStatus
+from lanesum_control.jobs.records import DEFAULT_SLOTS
 from lanesum_control.servers.controlled_server import packets_as_of_a_switch
 from lanesum_control.servers.remote_server import RemoteServer, ServerError
 from lanesum_lab.run.mininet_net import mininet_network
@@ -159,11 +160,11 @@ class Stage:
         self.site.admit(
             JOB,
             plan.workers,
-            slots=plan.slots,
-            codec=plan.codec,
-            quorum=plan.quorum,
-            seed=plan.seed,
-            **({"certified": True} if plan.certified else {}),
+            slots=DEFAULT_SLOTS,
+            codec=plan.options.codec,
+            quorum=plan.options.quorum,
+            seed=plan.options.seed,
+            **({"certified": True} if plan.options.certified else {}),
         )
         workers = start_workers(self)
         servers = {
@@ -199,7 +200,7 @@ class Stage:
         processes.finish()
         rules, _ = links.totals(places)
         return {
-            "plan": self.plan.faults_source,
+            "plan": self.plan.options.faults,
             "seed": plan.seed,
             "rules": {label: asdict(counts) for label, counts in rules.items()},
             "processes": processes.report(),

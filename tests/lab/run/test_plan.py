@@ -13,6 +13,7 @@ import pytest
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum_lab import targets, veth
 from lanesum_lab.run import plan as plan_module
+from lanesum_lab.run.options import RunOptions
 from lanesum_lab.run.plan import RunPlan, line_rate_mbit
 from lanesum_lab.run.site import Scratch, training_arguments, training_environment
 
@@ -26,8 +27,7 @@ def as_root(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def make(**options: Any) -> RunPlan:
-    settings: dict[str, Any] = {"topology": "star4", "runner": None, "workers": None, "codec": "thc", "epochs": 1}
-    return plan_module.make_plan(**{**settings, "switch": "embedded", "out": Path("x"), **options})
+    return plan_module.make_plan(RunOptions(**{"switch": "embedded", "out": Path("x"), **options}))
 
 
 def test_line_rate_is_what_the_switch_sums() -> None:

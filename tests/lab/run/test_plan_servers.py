@@ -12,13 +12,13 @@ import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum_fabric.topology.files import parse
+from lanesum_lab.run.options import RunOptions
 from lanesum_lab.run.plan import RunPlan, make_plan
 from lanesum_lab.run.site import Scratch, start_plan
 
 
 def plan(out: Path, **options: Any) -> RunPlan:
-    fields = {"topology": "star4", "runner": "loopback", "workers": None, "codec": "fixed", "epochs": 1, "out": out}
-    return make_plan(**{**fields, **options})
+    return make_plan(RunOptions(**{"runner": "loopback", "codec": "fixed", "out": out, **options}))
 
 
 def test_one_server_without_asking(tmp_path: Path) -> None:

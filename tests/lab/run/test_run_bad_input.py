@@ -23,6 +23,7 @@ from lanesum_fabric.topology.files import parse
 from lanesum_lab import targets
 from lanesum_lab.run import plan as plan_module
 from lanesum_lab.run.mininet_net import mininet_network
+from lanesum_lab.run.options import RunOptions
 from lanesum_lab.run.plan import make_plan
 
 
@@ -176,7 +177,7 @@ def test_switch_with_taken_p4runtime_port_names_it() -> None:
 def obstacle_of(monkeypatch: pytest.MonkeyPatch, change: Callable[[pytest.MonkeyPatch], None]) -> str:
     change(monkeypatch)
     with pytest.raises(plan_module.MissingToolError) as caught:
-        make_plan(topology="mininet", runner=None, workers=None, codec="thc", epochs=1, out=Path("x"))
+        make_plan(RunOptions("mininet"))
     return str(caught.value)
 
 
@@ -232,12 +233,12 @@ def test_plan_of_what_cannot_run_is_refused(
     monkeypatch.setattr(plan_module, "mininet_obstacle", lambda: "")
     monkeypatch.setattr(shutil, "which", lambda program: f"/bin/{program}")
     with pytest.raises(ConfigurationError, match=message):
-        make_plan(**{"workers": None, "codec": "fixed", "epochs": 1, "out": tmp_path, **options})  # type: ignore[arg-type]
+        make_plan(RunOptions(**{"codec": "fixed", "out": tmp_path, **options}))  # type: ignore[arg-type]
 
 
 def test_plan_without_mininet_is_loopback_with_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    plan = make_plan(topology="star4", runner=None, workers=2, codec="fixed", epochs=1, out=Path("x"))
+    plan = make_plan(RunOptions(workers=2, codec="fixed"))
     assert (plan.runner, plan.switch, plan.workers) == ("loopback", targets.get("embedded"), ("w1", "w2"))
     assert plan.why == "Mininet needs root"
     assert plan.target == "embedded switch on loopback"
@@ -248,8 +249,8 @@ def test_root_without_privileges_gets_loopback(tmp_path: Path) -> None:
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("needs root and setpriv, to give up privileges")
     code = (
-        "from pathlib import Path; from lanesum_lab.run.plan import make_plan; "
-        "p = make_plan(topology='star4', runner=None, workers=None, codec='thc', epochs=1, out=Path('x')); "
+        "from lanesum_lab.run.options import RunOptions; from lanesum_lab.run.plan import make_plan; "
+        "p = make_plan(RunOptions()); "
         "print(p.runner, '|', p.why)"
     )
     command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", code]

@@ -13,6 +13,7 @@ from lanesum.cli.signals import READY
 from lanesum.launch.supervisor import ProcessFailedError
 from lanesum.rpc import controller as rpc
 from lanesum_lab.run import start
+from lanesum_lab.run.options import RunOptions
 from lanesum_lab.run.plan import RunPlan, make_plan
 from lanesum_lab.run.site import Scratch, Site, here
 from lanesum_lab.run.supervisor import RunSupervisor
@@ -22,7 +23,7 @@ from tests.waiting import wait_until
 
 @pytest.fixture
 def plan(tmp_path: Path) -> RunPlan:
-    return make_plan(topology="loopback", runner=None, workers=2, codec="thc", epochs=1, out=tmp_path)
+    return make_plan(RunOptions("loopback", workers=2, out=tmp_path))
 
 
 def test_admit_waits_for_the_line_of_the_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
