@@ -238,6 +238,13 @@ THC = (
             "LaneOp.EXPAND8 if op is LaneOp.TABLE8 and grid.uniform else op",
             "op",
         ),
+        (
+            "codes follow the own optimizer alone",
+            "self._suited(bool(peaks[norms.size :].any()))",
+            "self._suited(context.adaptive)",
+        ),
+        ("codes of another optimizer have the own grid", "if codec is not expected:", "if False:"),
+        ("workers with other codecs for Adam may join", "self.for_adaptive.describe()", "self.name"),
     ),
     *bugs(
         "thc",
@@ -280,6 +287,13 @@ THC = (
             "put(picked(vector, blocks, self.fine), blocks, self.fine, residual)",
             "put(0, blocks, self.fine, residual)",
         ),
+        (
+            "widths follow the own optimizer alone",
+            "self._suited(bool(all_norms[context.workers :].any()))",
+            "self._suited(context.adaptive)",
+        ),
+        ("Adam gets the whole error", "max(error * _ADAPTIVE, least_error)", "max(error, least_error)"),
+        ("codes for Adam have the worst grid of a lane", "best = min(found,", "best = max(found,"),
     ),
     *bugs(
         "thc",

@@ -168,6 +168,18 @@ TORCH = (
             "biased = not (own or traits.nearly_exact or unbiased)",
             "biased = False",
         ),
+        ("every optimizer counts as adaptive", "(self.steps is None or self.steps.adaptive)", "True"),
+        ("a restart forgets the optimizer", 'bool(one.get("adaptive", True))', "True"),
+    ),
+    *bugs(
+        "torch",
+        f"{_HOST}/torch/step_tracker.py",
+        (
+            "the last optimizer decides for all",
+            "(self.adaptive and bool(self._optimizers)) or _is_adaptive(optimizer)",
+            "_is_adaptive(optimizer)",
+        ),
+        ("SGD counts as adaptive", "(torch.optim.SGD, torch.optim.ASGD, torch.optim.LBFGS)", "(torch.optim.LBFGS,)"),
     ),
     *bugs(
         "torch",

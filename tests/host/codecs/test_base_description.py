@@ -72,6 +72,11 @@ def test_every_parameter_shows(build: Any) -> None:
     assert all("\n" not in line for line in lines)
 
 
+def test_codec_for_adaptive_optimizers_shows_whole() -> None:
+    inner = (None, THC(workers=4, bits=5), THC(workers=4, bits=8))
+    assert len({THC(workers=4, for_adaptive=one).describe() for one in inner}) == len(inner)
+
+
 def test_equal_codecs_have_equal_descriptions() -> None:
     assert codecs.get("thc-paper", workers=4).describe() == PaperTHC(workers=4, granularity=30).describe()
     assert codecs.get("thc", workers=4, bits=4).describe() == THC(workers=4, bits=4, lanes=8).describe()

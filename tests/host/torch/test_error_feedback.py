@@ -338,6 +338,8 @@ def test_feedback_by_optimizer_is_for_proportional_steps(optimizer: Any, adaptiv
         made.step(lambda: torch.ones(1))
         assert feedback.keeps != adaptive
         assert feedback.add_to(torch.zeros(3), part).tolist() == ([0.0] * 3 if residual is None else [1.0] * 3)
+    torch.optim.SGD([shown]).step()
+    assert feedback.keeps != adaptive
     torch.optim.AdamW([shown]).step()
     assert not feedback.keeps
 
