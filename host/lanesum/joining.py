@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import json
+import logging
 import os
 import socket
 import time
@@ -20,12 +21,16 @@ from lanesum.keep_alive import call, claimant, ending
 from lanesum.launch.run_folder import RunFolder
 from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
+from lanesum.transport.long_wait import LOG_WAIT_S
 from lanesum.transport.ticket import JobTicket
 
 DEFAULT_WAIT_S = 300.0  # for the other workers: their processes may start late
 _MAX_VALUE = 400  # characters of a value that all workers compare; messages have at most ``rpc.MAX_TEXT``
 _POLL_S = 0.1
 _MAX_POLL_S = 1.0
+_EACH_RANK = "Each rank calls attach, or State.join."
+
+logger = logging.getLogger(__name__)
 
 
 class DescriptionMismatchError(ConfigurationError):
@@ -186,8 +191,7 @@ def wait_for_others(
         SupersededError: the ticket is void.
         ControllerError: the controller does not answer.
     """
-    deadline = time.monotonic() + timeout_s
-    pause_s = _POLL_S
+    begun, pause_s, logged = time.monotonic(), _POLL_S, False
     about = {"claimant": claimant(), "description": _described(description, facts or {})}
     while True:
         answer = call(controller, rpc.READY, ticket, rpc.DEFAULT_TIMEOUT_S, **about)
@@ -202,11 +206,18 @@ def wait_for_others(
         over = ending(ticket, answer)
         if over is not None:
             raise over[0]
-        if time.monotonic() > deadline:
+        missing, waited_s = ", ".join(answer["for"]), time.monotonic() - begun
+        if waited_s > timeout_s:
             raise NotReadyError(
-                f"Workers at {', '.join(answer['for'])} have not joined job {ticket.label} within {timeout_s:g} s.",
-                "Check their logs.",
+                f"Workers at {missing} have not joined job {ticket.label} within {timeout_s:g} s.",
+                f"Check their logs. {_EACH_RANK}",
             )
+        if waited_s > LOG_WAIT_S and not logged:
+            logged = True
+            logger.warning(
+                "Worker %d of job %s has waited %g s for workers at %s, which have not joined. %s",
+                ticket.worker, ticket.label, LOG_WAIT_S, missing, _EACH_RANK,
+            )  # fmt: skip
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, _MAX_POLL_S)
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from lanesum import joining
 from lanesum.errors import ConfigurationError
 from lanesum.joining import (
     DescriptionMismatchError,
@@ -289,6 +290,16 @@ def test_lists_are_cut_and_say_so(address: str, monkeypatch: pytest.MonkeyPatch)
         job["name"] for job in json.loads(invoke(["job", "list", "--json", "--controller", address]).output)
     ] == names
     assert "2 more jobs are not shown: name one" in invoke(["top", "--once", "--controller", address]).output
+
+
+def test_long_wait_for_others_is_logged(
+    address: str, job: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(joining, "LOG_WAIT_S", 0.2)
+    with pytest.raises(NotReadyError, match=r"Each rank calls attach"):
+        join(controller=address, job=job, worker=0, wait=True, wait_s=1.0)
+    (told,) = (one.getMessage() for one in caplog.records if "waited" in one.getMessage())
+    assert told.startswith(f"Worker 0 of job '{job}' has waited 0.2 s for workers at w3, which have not joined. Each")
 
 
 def test_waiting_ends(address: str, job: str) -> None:
