@@ -77,6 +77,8 @@ def main(argv: Sequence[str]) -> int:
     options.controller = options.controller or os.environ.get(environment.CONTROLLER)
     if options.controller and options.switch:
         raise ConfigurationError("--switch is for a controller that launch starts.", "Leave out one of the two.")
+    if options.max_restarts < 0:
+        raise ConfigurationError(f"Invalid --max-restarts {options.max_restarts}: expected 0 or more.")
     nodes = LaunchNodes.of(options, os.environ)
     if not nodes.alone and options.seed is not None:
         raise ConfigurationError(

@@ -45,6 +45,8 @@ class LaunchNodes:
 
         known = {name: value(name) for name in ("nnodes", "node_rank", "rdzv_endpoint", "rdzv_id")}
         known |= {name: value(name) for name in ("master_addr", "master_port")}
+        if not re.fullmatch(r"([1-9]\d*:)?[1-9]\d*", known["nnodes"] or "1"):
+            raise ConfigurationError(f"Invalid --nnodes {known['nnodes']!r}: expected a number, or a range as 2:4.")
         nproc = _processes(value("nproc_per_node") or "1")
         processes = f"--nproc-per-node={1 if options.spawn else nproc}"
         if known["nnodes"] is None:

@@ -53,9 +53,9 @@ class RunFolder:
         """Keep the failures of a restart of all ranks apart from earlier ones."""
         (self.path / f"attempt-{number:06}").mkdir(exist_ok=True)
 
-    def record_failure(self, rank: int, what: str) -> None:
-        """Record the failure of a rank, unless another rank of the same attempt failed earlier."""
-        with contextlib.suppress(OSError), (self._attempt() / "failure.json").open("x") as file:
+    def record_failure(self, rank: int, what: str, *, replace: bool = False) -> None:
+        """Record the failure of a rank; without ``replace``, unless a rank of the same attempt failed earlier."""
+        with contextlib.suppress(OSError), (self._attempt() / "failure.json").open("w" if replace else "x") as file:
             json.dump({"rank": rank, "what": what}, file)
 
     def first_failure(self) -> dict[str, Any] | None:

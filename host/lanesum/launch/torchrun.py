@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import signal
 import sys
 from pathlib import Path
 
@@ -29,7 +30,9 @@ def main(arguments: list[str]) -> int:
             raise
         rank, failure = error.get_first_failure()
         status = int(failure.exitcode)
-        RunFolder(Path(os.environ[environment.RUN_FOLDER])).record_failure(rank, f"It {ending(status)}.")
+        # A rank that died had no exception. Exceptions of others, such as of gloo, and their aborts follow from it.
+        folder, died = RunFolder(Path(os.environ[environment.RUN_FOLDER])), status not in (1, -signal.SIGABRT)
+        folder.record_failure(rank, f"It {ending(status)}.", replace=died)
         return status if status > 0 else SIGNALED - status
     return 0
 

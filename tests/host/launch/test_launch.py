@@ -433,6 +433,8 @@ def test_launch_stale_controller_variable_is_named(script: Path, monkeypatch: py
         (["--nproc", "33"], "33 workers are more than the 32"),
         (["--switch", "none", "--controller", "a:1"], "--switch is for a controller that launch starts"),
         (["--codec", "thc eror=0.01"], "Codec 'thc' has no parameter 'eror'"),
+        (["--max-restarts", "-1"], "Invalid --max-restarts -1: expected 0 or more."),
+        (["--nnodes", "0"], "Invalid --nnodes '0': expected a number, or a range as 2:4."),
         (["--codec", "thc error"], "Invalid codec 'thc error': expected a name, then KEY=VALUE."),
         (["--switch", "none", "--color"], "nrecognized arguments: --color"),
     ],
