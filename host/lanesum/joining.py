@@ -28,7 +28,6 @@ DEFAULT_WAIT_S = 300.0  # for the other workers: their processes may start late
 _MAX_VALUE = 400  # characters of a value that all workers compare; messages have at most ``rpc.MAX_TEXT``
 _POLL_S = 0.1
 _MAX_POLL_S = 1.0
-_EACH_RANK = "Each rank calls attach, or State.join."
 
 logger = logging.getLogger(__name__)
 
@@ -210,14 +209,11 @@ def wait_for_others(
         if waited_s > timeout_s:
             raise NotReadyError(
                 f"Workers at {missing} have not joined job {ticket.label} within {timeout_s:g} s.",
-                f"Check their logs. {_EACH_RANK}",
+                "Check their logs. Each rank calls attach, or State.join.",
             )
         if waited_s > LOG_WAIT_S and not logged:
-            logged = True
-            logger.warning(
-                "Worker %d of job %s has waited %g s for workers at %s, which have not joined. %s",
-                ticket.worker, ticket.label, LOG_WAIT_S, missing, _EACH_RANK,
-            )  # fmt: skip
+            logged, told = True, f"{ticket.worker} of job {ticket.label} has waited {LOG_WAIT_S:g} s for workers"
+            logger.warning("Worker %s at %s, which have not joined. Each rank calls attach.", told, missing)
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, _MAX_POLL_S)
 

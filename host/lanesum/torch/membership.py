@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -66,6 +67,8 @@ def join_job(
     An exception in the context is reported to the other workers, and ends the membership. Arguments and exceptions:
     see :meth:`lanesum.torch.State.join`.
     """
+    flags = {"admit": admit, "take_over": take_over, "hierarchical": hierarchical, "step_aside": step_aside}
+    _check_arguments(options, flags, group, local_group)
     settings = SessionOptions(**options)
     by_host = hierarchical or local_group is not None
     host = HostGroup(local_group, wait_s, max(settings.busy_s, settings.deadline_s)) if by_host else None
@@ -102,6 +105,19 @@ def join_job(
                 opened.report_failure(error)
                 opened.close()
             raise
+
+
+def _check_arguments(options: Mapping[str, Any], flags: Mapping[str, Any], *groups: Any) -> None:
+    """Raise ConfigurationError for an option that does not exist, and for flags and groups of another type."""
+    known = {*SessionOptions.__dataclass_fields__}
+    if unknown := options.keys() - known:
+        known |= {"error_feedback", "scaler", *inspect.signature(join_job).parameters} - {"options"}
+        raise ConfigurationError(f"No argument is {min(unknown)!r}.", f"Known arguments: {', '.join(sorted(known))}.")
+    for name, value in flags.items():
+        if value not in (None, True, False):
+            raise ConfigurationError(f"Invalid {name}={value!r}: expected True or False.")
+    if wrong := [one for one in groups if not isinstance(one, dist.ProcessGroup | None)]:
+        raise ConfigurationError(f"Invalid group {wrong[0]!r}: expected a process group with this rank.")
 
 
 def _check_group(ticket: JobTicket, group: dist.ProcessGroup | None) -> None:

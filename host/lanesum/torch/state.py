@@ -85,6 +85,9 @@ class State(Closing):
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.closed = False
         own = self.codec.traits.keeps_error_feedback
+        if error_feedback not in (None, True, False) or not hasattr(scaler or torch.amp.GradScaler, "get_scale"):
+            wanted = "expected True, False or None, and a GradScaler or None"
+            raise ConfigurationError(f"Invalid error_feedback={error_feedback!r} or scaler={scaler!r}: {wanted}.")
         if own and error_feedback is not None:
             raise ConfigurationError(
                 f"Codec {self.codec.name} keeps error feedback itself.",

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from lanesum._internal.offload import Offload
+from lanesum._internal.offload import Offload, check_offload
+from lanesum.errors import ConfigurationError
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum.transport.sockets import WrapSocket
@@ -51,3 +52,16 @@ class SessionOptions:
     non_finite: NonFinite = "mean"
     offload: Offload = "auto"
     wrap_socket: WrapSocket | None = None
+
+    def check(self) -> None:
+        """Raise ConfigurationError for a value of another type, or out of range."""
+        for name, valid, wanted in (
+            ("window", self.window is None or (isinstance(self.window, int) and self.window > 0), "a positive integer"),
+            ("deadline_s", isinstance(self.deadline_s, int | float) and self.deadline_s > 0, "a positive number"),
+            ("busy_s", isinstance(self.busy_s, int | float) and self.busy_s >= 0, "a number of at least 0"),
+            ("pacing", self.pacing in (True, False), "True or False"),
+            ("observer", self.observer is None or callable(self.observer), "a function"),
+        ):
+            if not valid:
+                raise ConfigurationError(f"Invalid {name}={getattr(self, name)!r}: expected {wanted}.")
+        check_offload(self.offload)

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum._internal.offload import check_offload
 from lanesum._internal.udp_socket import is_shared_with_switch
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
@@ -97,12 +96,9 @@ class UdpTransport:
 
     def __init__(self, ticket: JobTicket, options: SessionOptions | None = None) -> None:
         options = options or SessionOptions()
-        window, deadline_s = options.window, options.deadline_s
-        if (window is not None and window < 1) or not deadline_s > 0:  # NaN would never pass
-            raise ConfigurationError(f"window = {window}, deadline_s = {deadline_s}: both must be positive.")
-        check_offload(options.offload)
+        options.check()
         self.ticket = ticket
-        self._deadline_s = self._session_deadline_s = deadline_s
+        self._deadline_s = self._session_deadline_s = options.deadline_s
         self._process = os.getpid()
         self._usable = True
         self._in_flight = 0  # rounds begun and not finished
@@ -119,7 +115,7 @@ class UdpTransport:
                 "Check that the address belongs to this host and that no other process uses the port.",
             ) from error
         try:
-            window = check_path(ticket, self._sockets.filenos(), window)
+            window = check_path(ticket, self._sockets.filenos(), options.window)
             self._engine = make_engine(ticket, options, window, self._sockets)
             use_ticket(ticket)
         except Exception:

@@ -154,6 +154,20 @@ def test_residuals_of_other_workers_need_all_states(session: Session) -> None:
             state.load_state_dict(states)
 
 
+def test_arguments_of_other_types_are_refused(session: Session) -> None:
+    with pytest.raises(ConfigurationError, match=r"No argument is 'codecs'\. Known arguments: admit, busy_s, codec, "):
+        lanesum.torch.State.join(codecs="thc")
+    for name in ("admit", "take_over", "hierarchical", "step_aside"):
+        with pytest.raises(ConfigurationError, match=f"Invalid {name}='no': expected True or False"):
+            lanesum.torch.State.join(**{name: "no"})
+    for name in ("group", "local_group"):
+        with pytest.raises(ConfigurationError, match=r"Invalid group \[0\]: expected a process group with this rank"):
+            lanesum.torch.State.join(**{name: [0]})
+    for name, wrong in (("error_feedback", "no"), ("scaler", 1024.0)):
+        with pytest.raises(ConfigurationError, match=f"{name}={wrong!r}.* expected True, False or None, and a Grad"):
+            lanesum.torch.State(session, **{name: wrong})
+
+
 def test_join_reads_ticket_from_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with served_job(1, "thc") as (ticket,):
         (tmp_path / "ticket.json").write_text(ticket.to_json())

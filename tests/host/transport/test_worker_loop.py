@@ -9,6 +9,7 @@ import dataclasses
 import errno
 import gc
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -86,10 +87,20 @@ def test_offload_option_controls_super_packets(offload: Any, gso: bool) -> None:
                 assert transport._engine.gso is gso
 
 
-def test_window_or_deadline_of_zero_raises() -> None:
-    for options in ({"window": 0}, {"deadline_s": 0.0}, {"deadline_s": float("nan")}):
-        with pytest.raises(ConfigurationError, match=r"window = .*, deadline_s = .*: both must be positive"):
-            UdpTransport(tickets((HOST, 9), 1)[0], SessionOptions(**options))  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("option", "values", "wanted"),
+    [
+        ("window", (0, 1.5, "8"), "a positive integer"),
+        ("deadline_s", (0.0, float("nan"), "30", None), "a positive number"),
+        ("busy_s", (-1, float("nan"), "600"), "a number of at least 0"),
+        ("pacing", ("yes", 2), "True or False"),
+        ("observer", (5,), "a function"),
+    ],
+)
+def test_options_of_wrong_type_or_range_raise(option: str, values: tuple[Any, ...], wanted: str) -> None:
+    for value in values:
+        with pytest.raises(ConfigurationError, match=re.escape(f"Invalid {option}={value!r}: expected {wanted}.")):
+            UdpTransport(tickets((HOST, 9), 1)[0], SessionOptions(**{option: value}))
 
 
 def test_round_that_the_job_cannot_sum_raises() -> None:
