@@ -59,6 +59,8 @@ def load_state_dict(
 ) -> None:
     """Replace the states of ``codec`` and ``error_feedback`` by a :func:`state_dict`, or by those of all workers.
 
+    From another number of workers, a codec whose error feedback is not its own starts without its state.
+
     Raises:
         ForeignCheckpointError: it was saved with other ``parameters``. Nothing is changed.
         ForeignResidualsError: it was saved by another ``worker``. Nothing is changed.
@@ -78,7 +80,8 @@ def load_state_dict(
     else:
         raise ForeignResidualsError(workers[0], worker)
     stateful = as_stateful(codec)
-    if stateful is not None:
+    # Without its memory, the state of a codec is a history of past sums, which helps to plan the next ones.
+    if stateful is not None and (worker in workers or codec.traits.keeps_error_feedback):
         if worker not in workers:
             raise ConfigurationError(
                 f"The state of codec {codec.name!r} belongs to {len(states)} workers, not to {worker[1]}.",

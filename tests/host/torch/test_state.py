@@ -19,7 +19,7 @@ import torch
 
 import lanesum.torch
 from lanesum import environment
-from lanesum.codecs import CodecError
+from lanesum.codecs import CodecError, Policy, Rule
 from lanesum.errors import ConfigurationError
 from lanesum.launch.run_folder import RunFolder
 from lanesum.session import Session
@@ -148,10 +148,25 @@ def test_residuals_of_other_workers_need_all_states(session: Session) -> None:
             assert state.state_dict()["memory"] == {}
         state.load_state_dict([saved_by(number, 4) for number in range(4)])
         assert state.state_dict()["memory"]["#0"].tolist() == [1.5] * 7  # (0 + 1 + 2 + 3) / 4
+
+
+def test_sparse_residuals_of_other_workers_are_averaged(session: Session) -> None:
+    """The history of ``topk`` is of sums of other workers; the memory of a policy is its own."""
+
+    def states(codec: str) -> list[dict[str, Any]]:
+        return [{**saved_by(number, 2), "codec": codec, "state": {}} for number in range(2)]
+
     with lanesum.torch.State(session, codec="topk") as state:
-        states = [{**saved_by(number, 2), "codec": "topk", "state": {}} for number in range(2)]
-        with pytest.raises(ConfigurationError, match="The state of codec 'topk' belongs to 2 workers, not to 1"):
-            state.load_state_dict(states)
+        state.load_state_dict(states("topk"))
+        assert state.state_dict()["memory"]["#0"].tolist() == [0.5] * 7
+        mean = average(state, FakeBucket(torch.zeros(7), parameters(7)))
+        assert mean.abs().max() > 0
+    policy = Policy(workers=1, rules=(Rule("sketch"),))
+    told = "The state of codec 'policy' belongs to 2 workers, not to 1"
+    with served_job(1, "fixed") as (ticket,), lanesum.torch.State(Session(ticket), codec=policy) as other:
+        assert other.error_feedback is None
+        with pytest.raises(ConfigurationError, match=told):
+            other.load_state_dict([{**one, "memory": {}} for one in states("policy")])
 
 
 def test_arguments_of_other_types_are_refused(session: Session) -> None:
