@@ -122,11 +122,12 @@ class Leadership(Closing):
         """Return the reason why this controller answers no calls; empty if it leads."""
         if self.leads:
             return ""
-        if not self.term:
-            who = f"the controller {self.leader} leads" if self.leader else "no controller leads now"
-            return f"It is a standby; {who}."
-        why = self._why or f"it has not renewed its lease for {self._lease_s:g} s"
         problem = f" {self._problem}" if self._problem else ""
+        if not self.term:
+            when = "led when it last saw the state" if problem else "leads"
+            who = f"the controller {self.leader} {when}" if self.leader else "no controller leads now"
+            return f"It is a standby; {who}.{problem}"
+        why = self._why or f"it has not renewed its lease for {self._lease_s:g} s"
         return f"It does not lead any more: {why}.{problem} Try the other controllers."
 
     def _renew(self) -> None:

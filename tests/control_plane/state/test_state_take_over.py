@@ -35,18 +35,22 @@ WORKERS, SIZE = 3, 200
 # The second one if the switch sees the end of the leader's session only after another one begins.
 SAME_ENTRIES = {"s1: connected: no differences", "s1: mastership won back: no differences"}
 PAUSE_S = 0.1  # between rounds, which cost processor time
-# The command line of ``lanesum``, with a longer lease: a busy machine may stop a leader for several seconds.
-PATIENT = (
+# The command line of ``lanesum``, with another lease and grace: a busy machine may stop a leader for several seconds.
+TIMED = (
     "import sys; from lanesum.cli.app import main; from lanesum_control.state.leadership import Leadership; "
-    "Leadership.__init__.__kwdefaults__['lease_s'] = 20.0; sys.exit(main())"
+    "from lanesum_control.controller import controller; controller._TAKE_OVER_GRACE_S = {grace_s}; "
+    "Leadership.__init__.__kwdefaults__['lease_s'] = {lease_s}; sys.exit(main())"
 )
 
 
 class Parts:
     """Switch and server in this process, and controllers in processes of their own, which they outlive."""
 
-    def __init__(self, folder: Path, url: PostgresqlUrl, protocol: Protocol) -> None:
+    def __init__(
+        self, folder: Path, url: PostgresqlUrl, protocol: Protocol, *, lease_s: float = 20.0, grace_s: float = 30.0
+    ) -> None:
         self._folder, self._url = folder, url
+        self._main = TIMED.format(lease_s=lease_s, grace_s=grace_s)
         self._switch = f"--switch={protocol.prefix}unix:{folder}/switch"
         self._program = ["--tofino=tofino1-w32"] if protocol is BF_RUNTIME else []
         self.topology = folder / "star.yaml"
@@ -57,7 +61,7 @@ class Parts:
     @contextlib.contextmanager
     def controller(self, name: str) -> Iterator[subprocess.Popen[str]]:
         """Start a controller, which is a standby first."""
-        command = [sys.executable, "-c", PATIENT, "controller", f"--topology={self.topology}", "--loopback"]
+        command = [sys.executable, "-c", self._main, "controller", f"--topology={self.topology}", "--loopback"]
         command += [*self._program, self._switch, f"--server=unix:{self._folder}/server"]
         command += [f"--listen=unix:{self._folder}/{name}", f"--state={self._url.url}"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -83,9 +87,9 @@ class Parts:
         """Return the states of the workers of job ``a``."""
         return [one["state"] for one in self.call(rpc.LIVE, {"job": "a"})["jobs"][0]["figures"]]
 
-    def admit(self) -> None:
+    def admit(self, **fields: Any) -> None:
         hosts = [f"w{number + 1}" for number in range(WORKERS)]
-        self.call(rpc.ADMIT, {"name": "a", "workers": hosts, "codec": "fixed"})
+        self.call(rpc.ADMIT, {"name": "a", "workers": hosts, "codec": "fixed", **fields})
 
 
 @pytest.fixture(params=PROTOCOLS, ids=str)
