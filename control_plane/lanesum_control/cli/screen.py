@@ -92,7 +92,8 @@ class Screen:
         self._tables = list(sections)
         section = sections.get(self.table) or Section((), [])
         self._num_columns = len(section.titles)
-        above = [_summary(name, one) for name, one in sections.items() if name != self.table and name != "workers"]
+        others = [name for name in sections if name not in (self.table, "workers", "tables")]
+        above = [_summary(name, sections[name]) for name in others]
         rows = self._selected(section)
         height = max(1, size.height - len(above) - len(notes) - 3)
         self._page = height

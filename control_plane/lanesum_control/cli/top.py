@@ -74,6 +74,17 @@ _SWITCHES: _Columns = {
     "refused/s": lambda switch: _sum(switch["decisions_per_s"], "(refuse|drop).*"),
     "state": lambda switch: _state(switch["up"], switch["lost"], switch["drained"]),
 }
+_TABLES: _Columns = {
+    "switch": lambda table: table["switch"],
+    "table": lambda table: table["name"],
+    "entries": lambda table: f"{table['used']:,}",
+    "of": lambda table: f"{table['size']:,}",
+    "use": lambda table: _percent(_use(table)),
+}
+_LINKS: _Columns = {
+    "link": lambda link: link["name"],
+    "state": lambda link: _state(True, None, link["drained"]),
+}
 _SERVERS: _Columns = {
     "server": lambda server: server["name"],
     "contributions/s": lambda server: _sum(server["decisions_per_s"]),
@@ -178,7 +189,7 @@ def _poll_until(poll: Callable[[], Poll], sleep: Callable[[float], object], enou
 
 
 def sections(found: dict[str, Any]) -> dict[str, Section]:
-    """Return the tables by title. Workers that are lost or that others wait for come first."""
+    """Return the tables by title. Workers that are lost or that others wait for come first, and full tables."""
     workers = [
         {**one, "job": job["name"]}
         for job in found["jobs"]
@@ -186,7 +197,15 @@ def sections(found: dict[str, Any]) -> dict[str, Section]:
     ]
     parts = {"jobs": _section(_JOBS, found["jobs"])}
     if "switches" in found:  # not for a tenant
-        parts |= {"switches": _section(_SWITCHES, found["switches"]), "servers": _section(_SERVERS, found["servers"])}
+        parts["switches"] = _section(_SWITCHES, found["switches"])
+        parts |= {"links": _section(_LINKS, found["links"])} if found["links"] else {}
+        parts["servers"] = _section(_SERVERS, found["servers"])
+        tables = [
+            {"switch": switch["name"], "name": name, **one}
+            for switch in found["switches"]
+            for name, one in switch["tables"].items()
+        ]
+        parts["tables"] = _section(_TABLES, sorted(tables, key=_use, reverse=True))
     return {**parts, "workers": _section(_WORKERS, workers)}
 
 
@@ -228,8 +247,12 @@ def _fullest(tables: Mapping[str, Mapping[str, int]]) -> str:
     """Return the table with the least room in proportion to its size, with its entries in use and its size."""
     if not tables:
         return "-"
-    name, entries = max(tables.items(), key=lambda one: one[1]["used"] / max(1, one[1]["size"]))
+    name, entries = max(tables.items(), key=lambda one: _use(one[1]))
     return f"{name} {entries['used']}/{entries['size']}"
+
+
+def _use(table: Mapping[str, int]) -> float:
+    return table["used"] / max(1, table["size"])
 
 
 def _percent(share: float | None) -> str:

@@ -72,6 +72,8 @@ def controller_samples(controller: Controller | None) -> Samples:
         for table, entries in slots["tables"].items():
             samples.add("lanesum_switch_table_entries", entries["used"], switch, table)
             samples.add("lanesum_switch_table_size", entries["size"], switch, table)
+    for link, why in counters["links"].items():
+        samples.add("lanesum_link_drained", why is not None, link)
     for switch, decisions in counters["switches"].items():
         for decision, count in decisions.items():
             samples.add("lanesum_switch_decisions_total", count, switch, decision)

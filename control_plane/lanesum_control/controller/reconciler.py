@@ -509,12 +509,21 @@ class Reconciler:
         """Return the state of all parts, see ``examination.examine``."""
         with self.lock:
             planned = self.plan
-        return examine(self._network, self._switches, self.links, planned, self._words)
+        found = examine(self._network, self._switches, self.links, planned, self._words)
+        return {**found, "drained": self._drained()}
 
     def counters(self) -> dict[str, Any]:
-        """Return the packet counters, see ``packet_counters``; without a lock."""
-        drained = {switch: one.why for (switch, job), one in self.drains.items() if job is None}
-        return packet_counters(self._switches, self.links, self.plan, drained)
+        """Return the packet counters, see ``packet_counters``, and why each of ``links`` to spines is drained, or None.
+
+        Without a lock.
+        """
+        drained = self._drained()
+        links = {name: drained.get(name) for name in self._network.spine_links}
+        return {**packet_counters(self._switches, self.links, self.plan, drained), "links": links}
+
+    def _drained(self) -> dict[str, str]:
+        """Return why switches and links are drained of all jobs."""
+        return {name: one.why for (name, job), one in self.drains.items() if job is None}
 
 
 def _avoided(name: str) -> str:

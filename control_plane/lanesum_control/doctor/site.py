@@ -12,6 +12,7 @@ from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.protocol.spec import VERSION
 
 _SLOW_CALL_S = 0.1
+_UNDRAIN = "lanesum controller undrain"
 # Datagrams that a server refuses: reason, meaning, next step.
 _REFUSED = {
     "other version": ("of another protocol version", "Install the same version of lanesum at all hosts."),
@@ -27,6 +28,8 @@ def checks(address: str, examined: Mapping[str, Any]) -> Iterator[Finding]:
     yield version(address, examined)
     for name, switch in examined["switches"].items():
         yield about_switch(name, switch)
+    for name, why in examined.get("drained", {}).items():
+        yield note(name, f"Drained of all jobs: {why}.", f"Return it if the reason is gone: {_UNDRAIN} {name}.")
     for name, server in examined["servers"].items():
         yield from about_server(name, server)
 

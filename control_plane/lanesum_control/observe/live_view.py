@@ -130,7 +130,7 @@ def _stragglers(shares: Mapping[str, float]) -> Iterable[str]:
 
 
 def _parts(before: Poll | None, after: Poll) -> dict[str, Any]:
-    """Return the figures of switches and servers; a tenant gets none."""
+    """Return the figures of switches, links to spines and servers; a tenant gets none."""
     now = after.answer.get("counters")
     if now is None:
         return {}
@@ -163,7 +163,8 @@ def _parts(before: Poll | None, after: Poll) -> dict[str, Any]:
                 "refused_per_s": _rates(old.get("refused"), new.get("refused"), seconds),
             }
         )
-    return {"switches": switches, "servers": servers}
+    links = [{"name": name, "drained": drained} for name, drained in now.get("links", {}).items()]
+    return {"switches": switches, "links": links, "servers": servers}
 
 
 def _rates(then: Mapping[str, int] | None, now: Mapping[str, int] | None, seconds: float) -> dict[str, float] | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from lanesum._internal.udp_socket import Address
 from lanesum_control.errors import AdmissionError
+from lanesum_fabric.program.capabilities import ARP, HOST_TABLES, last_name
 from lanesum_fabric.program.switch_job import HostPort
 from lanesum_fabric.topology import Topology
 from lanesum_fabric.topology.model import server_name
@@ -190,6 +191,12 @@ class Network:
             switch: self.topology.host_ports(switch, loopback=self.one_port, ranks=ranks) for switch in self.switches
         }
         return replace(self, seen=seen, ranks=ranks)
+
+    def routes(self, switch: str) -> dict[str, int]:
+        """Return the entries for hosts at a switch, by last name of the table; ARP also answers for the switch."""
+        entries = {last_name(table): len(self.seen.get(switch, ())) for table in HOST_TABLES}
+        entries[last_name(ARP)] += bool(self.own.get(switch))
+        return entries
 
     def ports(self, switch: str) -> set[int]:
         """Return the ports of a switch that packets of hosts pass, by any path."""

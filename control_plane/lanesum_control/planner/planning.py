@@ -181,7 +181,8 @@ def plan(
     ranked = sorted(jobs, key=lambda job: (job.guaranteed == 0, job is strict, job.order))
     while True:
         parts = {
-            name: _Part(capabilities.get(name, EVERYTHING), capacity.get(name, 0), quotas) for name in network.switches
+            name: _Part(capabilities.get(name, EVERYTHING), capacity.get(name, 0), quotas, network.routes(name))
+            for name in network.switches
         }
         placements: dict[int, Placement] = {}
         ops: dict[int, dict[str, tuple[LaneOp, ...]]] = {}
@@ -222,9 +223,10 @@ def _entry(job: Job, assignment: Assignment, slots: SlotRange, ops: tuple[LaneOp
 class _Part:
     """The jobs of one switch that are placed so far."""
 
-    def __init__(self, capabilities: Capabilities, slots: int, quotas: Quotas) -> None:
+    def __init__(self, capabilities: Capabilities, slots: int, quotas: Quotas, routes: Mapping[str, int]) -> None:
         self.capabilities = capabilities
         self._usage = Usage({**capabilities.sizes, SLOTS: slots}, quotas)
+        self._usage.add(routes, None)
         self._tags: list[tuple[int, int]] = []
 
     def why_not(self, job: Job, assignment: Assignment) -> Reason | None:

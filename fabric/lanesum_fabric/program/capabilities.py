@@ -56,6 +56,11 @@ BOUND = "EgressPipeline.redirected.bound"
 DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, ARP_ANSWER, ICMP, MARK, BOUND)
 
 
+def last_name(table: str) -> str:
+    """Return the name of a table in messages, without its controls."""
+    return table.rpartition(".")[2]
+
+
 def slots_of(names: P4InfoNames) -> int:
     """Return the slots of a program: its owner register has one cell per shadow set of each slot."""
     return names.register_size(OWNER_REGISTER) // 2
@@ -80,7 +85,8 @@ class Capabilities:
         one_pass: contributions take one pipeline pass: they are counted once, and verified before they have an effect.
         recirculation_pipes: pipes that can recirculate, as contributions of several passes require; None if not
             required.
-        sizes: entries by last name of each table of ``JOB_TABLES``, and of ``GROUPS``; not limited where missing.
+        sizes: entries by last name of each of ``JOB_TABLES`` and ``HOST_TABLES``, and of ``GROUPS``; not limited where
+            missing.
     """
 
     ops: frozenset[LaneOp] = frozenset(LaneOp)
@@ -108,7 +114,7 @@ class Capabilities:
             redirects=names.has_table(CPU_PORT),
             one_pass=not names.has_table(NEXT_PASS),
             sizes={
-                **{name.rpartition(".")[2]: names.table_size(name) for name in JOB_TABLES if names.has_table(name)},
+                **{last_name(one): names.table_size(one) for one in JOB_TABLES + HOST_TABLES if names.has_table(one)},
                 GROUPS: (1 << names.param_bits(ADMIT, "group")) - 1,  # 0 is no group
             },
         )

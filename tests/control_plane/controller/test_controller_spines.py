@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from lanesum_control.controller.controller import Controller
+from lanesum_control.controller.samples import controller_samples
+from lanesum_control.controller.service import ControllerService
+from lanesum_control.doctor import site as site_module
 from lanesum_control.errors import AdmissionError, QuotaError
 from lanesum_control.state.store import Store
+from lanesum_fabric.program.pipelines import bmv2_pipeline
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request, what
 
@@ -171,6 +175,45 @@ def test_commands_drain_list_and_return_a_link(controller: Controller, address: 
     listed = invoke(["controller", "switches", *at]).output
     assert "s1-spine1" in listed and "new cable" in listed
     assert invoke(["controller", "undrain", "s1-spine1", *at]).output == "s1-spine1 is returned, and sums for a.\n"
+
+
+def top(address: str, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return the cells of all rows of ``lanesum top``."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("lanesum_control.cli.top._ONCE_S", 0.0)
+    lines = invoke(["top", "--once", "--controller", address]).output.splitlines()
+    return [[cell.strip() for cell in line.strip("│┃ ").split("│")] for line in lines if "│" in line]
+
+
+def test_drained_link_is_shown_by_every_view(
+    controller: Controller, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = set(controller.network.spine_links)
+    for why in ("new cable", None):
+        if why is None:
+            controller.undrain("s1-spine1")
+        else:
+            controller.drain("s1-spine1", why)
+        rows = top(address, monkeypatch)
+        assert ["s1-spine1", f"drained: {why}" if why else "up"] in rows and ["s2-spine1", "up"] in rows
+        samples = {one.name: one.samples for one in controller_samples(controller).collect()}["lanesum_link_drained"]
+        assert {one.labels["link"]: one.value for one in samples} == {
+            link: float(why is not None and link == "s1-spine1") for link in links
+        }
+        findings = site_module.checks(address, controller.examine())
+        found = [(one.what, one.next_step) for one in findings if one.name == "s1-spine1"]
+        step = "Return it if the reason is gone: lanesum controller undrain s1-spine1."
+        assert found == ([("Drained of all jobs: new cable.", step)] if why else [])
+
+
+def test_views_count_entries_for_hosts(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.switches["s1"].capabilities = bmv2_pipeline().capabilities
+    controller, hosts = site.start(), len(site.network.seen["s1"])
+    tables = controller.counters()["slots"]["s1"]["tables"]
+    assert tables["forward"] == tables["origin"] == {"used": hosts, "size": 1024}
+    with ControllerService(controller, "127.0.0.1:0") as service:
+        rows = top(f"127.0.0.1:{service.port}", monkeypatch)
+    assert ["s1", "forward", str(hosts), "1,024", f"{hosts / 1024:.2%}"] in rows
 
 
 def test_cut_links_of_a_rack_leave_its_paths(controller: Controller, site: Site) -> None:
