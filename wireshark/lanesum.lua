@@ -15,6 +15,7 @@ local CONTRIBUTION = 1
 local UPPER = 0x20
 local CERTIFIED = 0x8000000
 local SCATTERED = 0x4000000
+local GATHERED = 0x10000000
 local CHECK_WORDS = {
     [0] = { codes = 1, sums = 1 },
     [1] = { codes = 1, sums = 2 },
@@ -106,6 +107,7 @@ local fields = {
     check_word = ProtoField.uint32("lanesum.check_word", "check word", base.HEX),
     certified = ProtoField.bool("lanesum.certified", "certified round", 32, nil, CERTIFIED),
     scattered = ProtoField.bool("lanesum.scattered", "scattered round", 32, nil, SCATTERED),
+    gathered = ProtoField.bool("lanesum.gathered", "gathered round", 32, nil, GATHERED),
 }
 lanesum.fields = fields
 
@@ -212,17 +214,19 @@ function lanesum.dissector(buffer, pinfo, tree)
         items.racks:append_text(" (" .. members(value.racks) .. ")")
     end
     items.workers:append_text(" (" .. members(value.workers) .. ")")
-    -- Only contributions say whether their round has check words, and whether each sum goes to its owner alone.
+    -- Only contributions say whether their round has check words, and whether their chunk has an owner.
     local is_certified = is_contribution and bit.band(value.racks, CERTIFIED) ~= 0
     if is_contribution then
         items.racks:add(fields.certified, buffer(RACKS_AT, 4))
         items.racks:add(fields.scattered, buffer(RACKS_AT, 4))
+        items.racks:add(fields.gathered, buffer(RACKS_AT, 4))
     end
     local info = string.format("%s job %d epoch %d chunk %d slot %d/%d %s workers %s [%s] %d words",
         KIND[value.kind] or "kind " .. value.kind, value.job, value.epoch, value.chunk, value.slot, value.shadow,
         OP[value.op] or "op " .. value.op, members(value.workers), flag_names(value.flags), value.words)
     if is_certified then info = info .. ", certified" end
     if is_contribution and bit.band(value.racks, SCATTERED) ~= 0 then info = info .. ", scattered" end
+    if is_contribution and bit.band(value.racks, GATHERED) ~= 0 then info = info .. ", gathered" end
     pinfo.cols.info = info
     item:append_text(", " .. info)
     if length ~= HEADER_BYTES + WORD_BYTES * value.words then

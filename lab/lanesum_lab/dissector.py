@@ -13,6 +13,7 @@ from lanesum.protocol.lanes import Combine, LaneOp
 _NAMES: dict[str, type[IntEnum]] = {"kind": spec.Kind, "op": LaneOp}
 _IN_HEX = ("tag",)
 _BITMAPS = ("workers", "racks")
+_MARKS = ("certified", "scattered", "gathered")  # of a round, in its size
 
 
 def packet_definition() -> str:
@@ -22,8 +23,7 @@ def packet_definition() -> str:
         lines.append(f"local {name} = {getattr(spec, name)}")
     lines.append(f"local CONTRIBUTION = {spec.Kind.CONTRIBUTION:d}")
     lines.append(f"local UPPER = {spec.Flag.UPPER:#04x}")
-    lines.append(f"local CERTIFIED = {spec.CERTIFIED:#x}")
-    lines.append(f"local SCATTERED = {spec.SCATTERED:#x}")
+    lines += [f"local {mark.upper()} = {getattr(spec, mark.upper()):#x}" for mark in _MARKS]
     sums = [op for op in LaneOp if op.shape.combine is Combine.ADD and not op.shape.lookup]
     groups = ((op, op.shape.uplink_words_per_group, op.shape.accumulator_words_per_group) for op in sums)
     lines.append(_table("CHECK_WORDS", (f"[{op:d}] = {{ codes = {own}, sums = {wide} }}" for op, own, wide in groups)))
@@ -64,8 +64,7 @@ def packet_definition() -> str:
         fields.append(f"flag_{name} = ProtoField.bool({about})")
     fields.append('word = ProtoField.uint32("lanesum.word", "word", base.HEX)')
     fields.append('check_word = ProtoField.uint32("lanesum.check_word", "check word", base.HEX)')
-    fields.append('certified = ProtoField.bool("lanesum.certified", "certified round", 32, nil, CERTIFIED)')
-    fields.append('scattered = ProtoField.bool("lanesum.scattered", "scattered round", 32, nil, SCATTERED)')
+    fields += [f'{x} = ProtoField.bool("lanesum.{x}", "{x} round", 32, nil, {x.upper()})' for x in _MARKS]
     lines += [_table("HEADER", header), _table("fields", fields), "lanesum.fields = fields", ""]
     lines += ["-- Return the values of the header's fields.", "local function values(buffer)"]
     lines += ["    return {", *(f"        {value}," for value in values), "    }", "end"]

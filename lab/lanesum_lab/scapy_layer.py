@@ -19,7 +19,18 @@ from typing import Any, ClassVar
 
 from lanesum.errors import MissingToolError
 from lanesum.protocol.lanes import Combine, LaneOp
-from lanesum.protocol.spec import CERTIFIED, HEADER, HEADER_BYTES, SCATTERED, UDP_PORT, VERSION, Flag, HeaderField, Kind
+from lanesum.protocol.spec import (
+    CERTIFIED,
+    GATHERED,
+    HEADER,
+    HEADER_BYTES,
+    SCATTERED,
+    UDP_PORT,
+    VERSION,
+    Flag,
+    HeaderField,
+    Kind,
+)
 
 try:
     from scapy.config import conf
@@ -83,6 +94,11 @@ class LanesumPacket(Packet):  # type: ignore[misc]  # scapy has no types
         return bool(self.kind == Kind.CONTRIBUTION and self.racks & SCATTERED)
 
     @property
+    def gathered(self) -> bool:
+        """True for a contribution to a gathered round, as ``certified``."""
+        return bool(self.kind == Kind.CONTRIBUTION and self.racks & GATHERED)
+
+    @property
     def check_words(self) -> list[int]:
         """Check words of a contribution to a certified sum: the last group of words.
 
@@ -101,7 +117,8 @@ class LanesumPacket(Packet):  # type: ignore[misc]  # scapy has no types
             "lanesum %kind% job %job% epoch %epoch% chunk %chunk% slot %slot%/%shadow% %op% "
             "workers %workers% [%flags%] %words% words"
         )
-        return f"{text}{', certified' * self.certified}{', scattered' * self.scattered}"
+        marks = (name for name in ("certified", "scattered", "gathered") if getattr(self, name))
+        return ", ".join((text, *marks))
 
 
 bind_layers(UDP, LanesumPacket, dport=UDP_PORT)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import UDP_PORT, VERSION, Header, Kind, LaneOp, Packet, PacketError
-from lanesum.protocol.spec import HEADER, HEADER_BYTES, SCATTERED
+from lanesum.protocol.spec import GATHERED, HEADER, HEADER_BYTES, SCATTERED
 from lanesum_lab.scapy_layer import LanesumPacket
 from lanesum_switch.frames import UdpFrame, ipv4_int
 from lanesum_switch.ports.capture import PcapWriter
@@ -25,8 +25,8 @@ SEED = 20_261
 FIELDS = [f"lanesum.{field.name}" for field in HEADER]
 PROBLEMS = ["short", "length", "other_version", "unknown_kind", "unknown_op"]
 ANSWERS = (Kind.RESULT, Kind.PENDING, Kind.CONFLICT)
-# Rows of tshark: header fields, words, check words, whether the round is scattered, and problems of a packet.
-Row = tuple[list[str], str, str, bool, list[str]]
+# Rows of tshark: header fields, words, check words, whether the round is scattered or gathered, and problems.
+Row = tuple[list[str], str, str, tuple[bool, ...], list[str]]
 
 
 def random_frames(rng: np.random.Generator) -> list[bytes]:
@@ -69,9 +69,9 @@ def expected(frame: bytes) -> Row | None:
     try:
         header = Header.unpack(data)
     except PacketError:
-        return [""] * len(FIELDS), "", "", False, ["short"]
+        return [""] * len(FIELDS), "", "", (False, False), ["short"]
     if header.version != VERSION:
-        return [str(header.version), *[""] * (len(FIELDS) - 1)], "", "", False, ["other_version"]
+        return [str(header.version), *[""] * (len(FIELDS) - 1)], "", "", (False, False), ["other_version"]
     problems = ["unknown_kind"] * (header.kind not in list(Kind)) + ["unknown_op"] * (header.op not in list(LaneOp))
     words = checks = ""
     try:
@@ -80,8 +80,8 @@ def expected(frame: bytes) -> Row | None:
     except PacketError:
         problems.append("length")
     values = [str(getattr(header, field.name)) for field in HEADER]
-    scattered = header.kind == Kind.CONTRIBUTION and header.racks & SCATTERED != 0
-    return values, words, checks, scattered, sorted(problems)
+    marks = header.racks if header.kind == Kind.CONTRIBUTION else 0
+    return values, words, checks, (bool(marks & SCATTERED), bool(marks & GATHERED)), sorted(problems)
 
 
 def dissected(capture: Path) -> list[Row | None]:
@@ -91,6 +91,7 @@ def dissected(capture: Path) -> list[Row | None]:
         "lanesum.word",
         "lanesum.check_word",
         "lanesum.scattered",
+        "lanesum.gathered",
         *(f"lanesum.{name}" for name in PROBLEMS),
         "lanesum.truncated",
     ]
@@ -102,13 +103,13 @@ def dissected(capture: Path) -> list[Row | None]:
     rows: list[Row | None] = []
     for line in result.stdout.splitlines():
         cells = line.split("\t")
-        words, checks, scattered, *problems, truncated, protocols = cells[len(FIELDS) :]
+        words, checks, scattered, gathered, *problems, truncated, protocols = cells[len(FIELDS) :]
         if truncated or "lanesum" not in protocols.split(":"):
             rows.append(None)
             continue
         numbers = [str(int(cell, 0)) if cell else "" for cell in cells[: len(FIELDS)]]
         found = sorted(name for name, cell in zip(PROBLEMS, problems, strict=True) if cell)
-        rows.append((numbers, words, checks, scattered in ("1", "True"), found))
+        rows.append((numbers, words, checks, tuple(one in ("1", "True") for one in (scattered, gathered)), found))
     return rows
 
 

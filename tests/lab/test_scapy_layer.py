@@ -124,6 +124,16 @@ def test_contribution_to_scattered_round_is_marked(certified: bool) -> None:
     assert len(packets) == rounds.ticket.workers
 
 
+def test_contribution_to_gathered_round_is_marked() -> None:
+    rounds = RoundSequence(ticket(accumulator_words=16, certified=True))
+    rounds.start(LaneOp.ADD32, np.ones(1, np.uint32), gathered=True)
+    own, other = (LanesumPacket(bytes(datagram)) for datagram in rounds.due(0.0))
+    assert own.mysummary().endswith(" 16 words, certified, gathered") and len(own.check_words) == 1
+    assert other.mysummary().endswith(" 0 words, certified, gathered") and other.check_words == []
+    other.kind = Kind.RESULT
+    assert own.gathered and not other.gathered
+
+
 def test_only_the_layer_imports_scapy() -> None:
     """scapy is GPL-2.0-only: only the tools import it."""
     root = checkout_root()

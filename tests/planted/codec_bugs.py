@@ -23,7 +23,11 @@ PROTOCOL = (
         ),
         ("the shadow bit is in the wrong place", "(positions // slots % 2) << 15", "(positions // slots % 2) << 14"),
         ("the shadow set selects the server", "% MAX_SLOTS % servers", "% servers"),
-        ("the first packets of a round are kept, not the last", "[len(self) - chunks :]", "[:chunks]"),
+        (
+            "the first packets of a round are kept, not the last",
+            "last = slice(len(self) - chunks, None)",
+            "last = slice(chunks)",
+        ),
         ("flags of the transmission before stay set", '["flags"][chunk] = flags', '["flags"][chunk] |= flags'),
     ),
     *bugs(

@@ -123,7 +123,7 @@ TRANSPORT = (
             "workers=1 << ticket.place[1],",
             "workers=1 << ticket.worker,",
         ),
-        ("rounds of different sizes agree", "racks=words.size |", "racks=padded.size |"),
+        ("rounds of different sizes agree", "racks=self.size.words |", "racks=padded.size |"),
     ),
     *bugs(
         "transport",

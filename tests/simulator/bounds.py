@@ -30,7 +30,7 @@ def bounds(scenario: Scenario) -> tuple[float, int]:
             idle = _idle_s(job)
             try_s = MAX_PTO_S + scenario.rates.longest_delay_s + 2e-3 + 4 * scenario.trunk_s
             try_s += max(2 * one.latency_s + 3 * one.pace_s for one in job.workers)
-            shards = [len(job.workers) if one.scattered else 1 for one in job.rounds]
+            shards = [len(job.workers) if one.scattered or one.gathered else 1 for one in job.rounds]
             chunks = sum(one.words * count for one, count in zip(job.rounds, shards, strict=True)) + sum(shards)
             again = disturbances * min(chunks, 2 * job.slots)
             # A wrong sum of a server fails so often, and ends the worker; a job without it ends 10 s later.

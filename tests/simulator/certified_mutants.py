@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from lanesum.server import served_job
 from lanesum.server.slot_table import ServerEntry
 from lanesum.transport.certification import Certification
 from lanesum.transport.recovery import LossDetector
@@ -14,6 +15,10 @@ from tests.simulator.mutants import Mutant
 # fmt: off
 CERTIFIED_MUTANTS = (
     Mutant("the check is not made", RoundState, "is_right", "if self._certification is None or", "if True or"),
+    Mutant("gathered words are checked as those of all workers", RoundState, "is_right",
+           "bitmaps = self._link.membership.only(chunk % self._kept)", "pass"),
+    Mutant("the owner of a certified chunk gets a header alone", served_job, "gets_words",
+           "owner != worker or bool(round_size & CERTIFIED)", "owner != worker"),
     Mutant("the first chunk of a round alone is checked", RoundState, "is_right",
            "if self._certification is None or", "if self._certification is None or chunk or"),
     Mutant("a chunk that failed once passes", RoundState, "is_right",

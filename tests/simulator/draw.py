@@ -70,7 +70,8 @@ def draw_scenario(seed: int, *, certified: bool = False) -> Scenario:
     """Return the scenario of a seed; ``certified``: with check words and flipped bits."""
     drawing = _Drawing(random.Random(seed))
     scenario = drawing.scenario()
-    return drawing.with_check_words(scenario) if certified else scenario
+    scenario = drawing.with_check_words(scenario) if certified else scenario
+    return drawing.with_gathered_rounds(scenario)
 
 
 class _Drawing:
@@ -206,6 +207,31 @@ class _Drawing:
                 for one in job.rounds
             ]
             return replace(job, rounds=tuple(rounds))
+
+        lines = tuple(replace(line, jobs=tuple(some(job) for job in line.jobs)) for line in scenario.lines)
+        return replace(scenario, lines=lines)
+
+    def with_gathered_rounds(self, scenario: Scenario) -> Scenario:
+        """Gather in some rounds of some jobs without a quorum or a mismatch. Drawn last; about as many chunks."""
+        rng = self._rng
+        if rng.random() >= 0.3:
+            return scenario
+
+        def gathered(one: RoundPlan, job: JobPlan) -> RoundPlan:
+            workers, words = len(job.workers), scenario.accumulator_words
+            ops = [LaneOp.ADD32, LaneOp.OR, LaneOp.MAX, LaneOp.ADD8X4]
+            if job.certified:
+                ops = [op for op in ops if certified_data_words(op, words, workers)]
+            op = rng.choice(ops)
+            size = certified_data_words(op, words, workers) if job.certified else words
+            chunks = -(-one.words // one.op.shape.uplink_words(words)) * (workers if one.scattered else 1)
+            turns = -(-chunks // workers)
+            return RoundPlan(op, max(turns and 1, turns * size - rng.choice((0, 0, 1))), gathered=True)
+
+        def some(job: JobPlan) -> JobPlan:
+            if job.quorum or job.mismatch:
+                return job
+            return replace(job, rounds=tuple(gathered(x, job) if rng.random() < 0.6 else x for x in job.rounds))
 
         lines = tuple(replace(line, jobs=tuple(some(job) for job in line.jobs)) for line in scenario.lines)
         return replace(scenario, lines=lines)

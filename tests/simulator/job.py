@@ -103,8 +103,17 @@ class JobRun:
         truth = self.truth
         begin = truth.starts[number]
         positions = range(begin, begin + truth.chunks(number))
-        words = b"".join(self._results[at][1] for at in positions if truth.owner(at) in (None, worker))
-        return truth.cut(number, words), [self._results[at][0] for at in positions]
+        contributors = [self._results[at][0] for at in positions]
+        if self.plan.rounds[number].gathered:
+            workers = range(truth.workers)
+            shards = [b"".join(self._gathered(at, own) for at in positions[own :: truth.workers]) for own in workers]
+            return b"".join(truth.cut(number, shard) for shard in shards), contributors
+        words = b"".join(self._results[at][1] for at in positions if truth.needs_words(at, worker))
+        return truth.cut(number, words), contributors
+
+    def _gathered(self, position: int, owner: int) -> bytes:
+        """Return the words of a gathered chunk; a worker that has no result with words yet is the owner."""
+        return self._results[position][1] or self.truth.data(position, self.truth.combined(position, 1 << owner))
 
     # Packets of aggregation points.
 
@@ -157,7 +166,7 @@ class JobRun:
         if workers != self.truth.all_workers and (node != SERVER or workers.bit_count() < (self.plan.quorum or 99)):
             raise Violation(Invariant.EXACTNESS, f"{node} sends a result over workers {workers:#x} only: {seen}")
         if self.is_header_only(datagram, seen):
-            if node != SERVER or self.truth.owner(position) is None:
+            if node != SERVER or all(self.truth.needs_words(position, one) for one in range(self.truth.workers)):
                 raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, without the words that are needed")
         elif position not in self.flipped and self.words_of(datagram) != self.truth.combined(position, workers):
             raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, which is not the combination over {workers:#x}")

@@ -46,12 +46,13 @@ class WorkerPlan:
 class RoundPlan:
     """A round of ``words`` uplink words, any number of the operation's groups.
 
-    ``scattered``: the words are those of each worker's shard.
+    ``scattered``, ``gathered``: the words are those of each worker's shard.
     """
 
     op: LaneOp
     words: int
     scattered: bool = False
+    gathered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +228,10 @@ class Scenario:
 
 
 def _job(data: dict[str, Any]) -> JobPlan:
-    rounds = tuple(RoundPlan(LaneOp(one["op"]), one["words"], one.get("scattered", False)) for one in data["rounds"])
+    rounds = tuple(
+        RoundPlan(LaneOp(one["op"]), one["words"], one.get("scattered", False), one.get("gathered", False))
+        for one in data["rounds"]
+    )
     workers = tuple(
         WorkerPlan(**{**one, "pauses": tuple((begin, length) for begin, length in one["pauses"])})
         for one in data["workers"]

@@ -154,9 +154,9 @@ class ServerGhost:
         if answer.kind == RESULT:
             named = run.named(datagram, answer)
             position = run.truth.position(answer.epoch, answer.chunk)
-            owner = None if position is None else run.truth.owner(position)
-            if run.is_header_only(datagram, answer) != (owner not in (None, receiver)):
-                raise Violation(Invariant.ANSWERS, f"the server sends worker {receiver} {answer}, of worker {owner}")
+            needs_words = position is None or run.truth.needs_words(position, receiver)
+            if run.is_header_only(datagram, answer) == needs_words:
+                raise Violation(Invariant.ANSWERS, f"the server sends worker {receiver} {answer}")
             if named != there:
                 raise Violation(Invariant.ANSWERS, f"the server sends {answer} over {named}, and has {there:#x}")
         elif answer.kind == PENDING and not answer.flags & GONE:

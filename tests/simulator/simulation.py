@@ -315,7 +315,7 @@ class ProtocolSimulation:
             self._say("{} sends {}", worker, seen, fate=fate)
             if fate.damage is not None:
                 return  # the server's kernel drops it
-            if fate.flip is not None:
+            if fate.flip is not None and seen.words:  # no bits of a header alone flip
                 datagram = flipped(datagram, self._flipped_bit(seen, fate.flip, to_worker=False))
             for delay_s in fate.delays_s:
                 arrives_s = self.now + worker.plan.latency_s + delay_s
@@ -343,7 +343,7 @@ class ProtocolSimulation:
             frame = kernel.damage(frame, fate.damage)
         if fate.is_marked:
             frame = kernel.mark(frame)
-        if fate.flip is not None:
+        if fate.flip is not None and seen.words:  # no bits of a header alone flip
             frame = kernel.flip(frame, self._flipped_bit(seen, fate.flip, to_worker=other[0].startswith("host")))
         for delay_s in fate.delays_s:
             self._at(self.now + latency_s + delay_s, self._arrive, other, frame, is_damaged)
@@ -454,7 +454,7 @@ class ProtocolSimulation:
         self._say("{} sends {} to {}", server, seen, worker, fate=fate)
         if fate.damage is not None:
             return  # the worker's kernel drops it
-        if fate.flip is not None:
+        if fate.flip is not None and seen.words:  # no bits of a header alone flip
             datagram = flipped(datagram, self._flipped_bit(seen, fate.flip, to_worker=True))
         for delay_s in fate.delays_s:
             self._at(self.now + worker.plan.latency_s + delay_s, self._receive, receiver, datagram)

@@ -97,8 +97,8 @@ def downward(stray: Stray, run: JobRun) -> bytes:
         header = header._replace(flags=UPPER)
     kind = stray.kind.removeprefix("down_")
     position = run.truth.position(header.epoch, header.chunk)
-    if kind == "empty" and position is not None and run.truth.owner(position) not in (None, stray.worker):
-        kind = "short"  # a worker that does not own the chunk accepts a header alone
+    if kind == "empty" and position is not None and not run.truth.needs_words(position, stray.worker):
+        kind = "short"  # the worker accepts a header alone
     return _changed(kind, stray.value, header)
 
 
@@ -145,7 +145,7 @@ def _contribution(stray: Stray, run: JobRun) -> Seen:
         racks=truth.wire_size(number),
         fan_in_workers=stray.worker,
         fan_in_racks=0,
-        words=truth.wire_words(number),
+        words=truth.wire_words(stray.worker, position),
     )
 
 

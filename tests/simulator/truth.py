@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lanesum.protocol.lanes import Combine, LaneOp
-from lanesum.protocol.spec import CERTIFIED, SCATTERED
+from lanesum.protocol.spec import CERTIFIED, GATHERED, SCATTERED
 from lanesum.transport.certification import Certification
 from lanesum.transport.ticket import JobTicket
 from tests.simulator.scenario import JobPlan
@@ -113,21 +113,34 @@ class JobTruth:
 
     def shards(self, number: int) -> int:
         """Return the number of shards of a round."""
-        return self.workers if self.plan.rounds[number].scattered else 1
+        one = self.plan.rounds[number]
+        return self.workers if one.scattered or one.gathered else 1
 
     def owner(self, position: int) -> int | None:
-        """Return the worker that alone needs the sum of a chunk; None if all do."""
+        """Return the worker that a chunk belongs to; None if it belongs to all."""
         number = self.round_of[position]
-        return (position - self.starts[number]) % self.workers if self.plan.rounds[number].scattered else None
+        one = self.plan.rounds[number]
+        return (position - self.starts[number]) % self.workers if one.scattered or one.gathered else None
 
-    def wire_words(self, number: int) -> int:
-        """Return the uplink words of a packet of a round, with check words."""
-        return self.plan.rounds[number].op.shape.uplink_words(self.accumulator_words)
+    def needs_words(self, position: int, worker: int) -> bool:
+        """Return True if a worker needs the words of a chunk's result."""
+        one = self.plan.rounds[self.round_of[position]]
+        if one.gathered:  # the owner of a chunk has its words, and checks them in a certified round
+            return bool(self._certifications) or self.owner(position) != worker
+        return not one.scattered or self.owner(position) in (None, worker)
+
+    def wire_words(self, worker: int, position: int) -> int:
+        """Return the uplink words of a worker's packet, with check words."""
+        one = self.plan.rounds[self.round_of[position]]
+        if one.gathered and self.owner(position) != worker:
+            return 0
+        return one.op.shape.uplink_words(self.accumulator_words)
 
     def wire_size(self, number: int) -> int:
         """Return the size of a round as contributions have it."""
         words = self.plan.rounds[number].words * self.shards(number)
-        marks = CERTIFIED * bool(self._certifications) | SCATTERED * self.plan.rounds[number].scattered
+        one = self.plan.rounds[number]
+        marks = CERTIFIED * bool(self._certifications) | SCATTERED * one.scattered | GATHERED * one.gathered
         return words | marks
 
     def position(self, epoch: int, chunk: int) -> int | None:
@@ -141,13 +154,16 @@ class JobTruth:
         """Return the uplink words of a worker in a round, without padding."""
         words = self._uplink.get((worker, number))
         if words is None:
-            words = random_words(self.plan.rounds[number].words * self.shards(number), *self._key, worker, number)
+            one = self.plan.rounds[number]
+            words = random_words(one.words * (self.workers if one.scattered else 1), *self._key, worker, number)
             self._uplink[worker, number] = words
         return words
 
     def packet(self, worker: int, position: int) -> list[int]:
-        """Return the uplink words of one packet, with padding and check words."""
+        """Return the uplink words of one packet, with padding and check words; none if it has a header alone."""
         number = self.round_of[position]
+        if not self.wire_words(worker, position):
+            return []
         if self._certifications:
             return self._checked_packets(worker, number)[position - self.starts[number]]
         return self._data_packet(worker, number, position - self.starts[number])
@@ -156,6 +172,8 @@ class JobTruth:
         """Return the uplink words of data of one packet, with padding."""
         size, shard_words = self.packet_words[number], self.plan.rounds[number].words
         turn, shard = divmod(chunk, self.shards(number))
+        if self.plan.rounds[number].gathered:  # a worker has its own shard alone
+            shard = 0
         begin, end = shard * shard_words, (shard + 1) * shard_words
         words = self.uplink(worker, number)[begin + turn * size : min(end, begin + (turn + 1) * size)]
         return words + [0] * (size - len(words))
@@ -182,7 +200,7 @@ class JobTruth:
             op = self.plan.rounds[self.round_of[position]].op
             total: list[int] | None = None
             for worker in range(self.workers):
-                if workers >> worker & 1:
+                if workers >> worker & 1 and self.wire_words(worker, position):
                     words = expand(op, self.packet(worker, position), self._code_table)
                     total = words if total is None else combine(op, total, words)
             total = total or [0] * self.accumulator_words

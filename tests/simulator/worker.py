@@ -152,8 +152,10 @@ class SimulatedWorker:
         odd = plan.mismatch
         if odd is not None and self._is_odd:
             op, words = odd.op, random_words(odd.words, 7, self.worker)
-        scattered = plan.rounds[number].scattered
-        self._rounds_in_flight[number] = self._rounds.start(op, np.array(words, np.uint32), scattered=scattered)
+        one = plan.rounds[number]
+        self._rounds_in_flight[number] = self._rounds.start(
+            op, np.array(words, np.uint32), scattered=one.scattered, gathered=one.gathered
+        )
         self._begun += 1
 
     @property
@@ -216,8 +218,11 @@ class SimulatedWorker:
         if plan.quorum and self._low <= position - plan.slots:
             raise Violation(Invariant.SENDING, f"{self} sends {seen}, and does not have position {self._low}")
         # A flag COLLISION that flipped is one of congestion to a worker.
-        if seen.flags & BYPASS and not run.is_shared and not run.flipped:
+        gathered = plan.rounds[truth.round_of[position]].gathered
+        if seen.flags & BYPASS and not (run.is_shared or run.flipped or gathered):
             raise Violation(Invariant.SENDING, f"{self} avoids slots of its own: {seen}")
+        if gathered and not seen.flags & BYPASS:
+            raise Violation(Invariant.SENDING, f"{self} sends {seen} to the switches, which cannot gather")
         self._check_words(position, body, seen)
         self._packets[position] = body
         self._outstanding.add(position)
@@ -248,7 +253,7 @@ class SimulatedWorker:
             racks=truth.wire_size(number),
             fan_in_workers=self.worker,
             fan_in_racks=0,
-            words=truth.wire_words(number),
+            words=truth.wire_words(self.worker, position),
         )
         if body[:HEADER_BYTES] != header.pack():
             raise Violation(Invariant.SENDING, f"{self} sends {seen}, not {header}")
@@ -358,7 +363,7 @@ class SimulatedWorker:
         size = HEADER_BYTES + 4 * truth.accumulator_words + run.trailer_bytes(seen)
         fits = len(datagram) == size
         if run.is_header_only(datagram, seen):
-            fits = truth.owner(position) not in (None, self.worker)
+            fits = not truth.needs_words(position, self.worker)
         workers = run.named(datagram, seen) if fits else None
         # Fewer than a quorum, or fewer than all without one, is no valid result.
         if workers is None or workers.bit_count() < (plan.quorum or truth.workers):

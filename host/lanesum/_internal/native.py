@@ -26,7 +26,7 @@ DEFAULT_SPIN_US = 30
 # A wake-up takes tens of microseconds, so longer polling gains nothing.
 MAX_SPIN_US = 1000
 # Beginning of the SHA-256 of host/native/lanesum_native/_core.pyi. The build puts that of its own file into INTERFACE.
-_INTERFACE = "a352d253a873819d"
+_INTERFACE = "fdc3a804a1438112"
 _REBUILD = "rebuild it with: pip install --force-reinstall --no-deps ./host/native"
 _log = logging.getLogger(__name__)
 

@@ -209,6 +209,7 @@ class Round:
         divisible: has ``pieces`` on the workers that support them.
         scattered: the words are equal shards, one for each worker, and the aggregate is that of this worker's shard.
             Only without a quorum, and not as the first round.
+        gathered: the words are the shard of this worker, and the aggregate are those of all. Only without a quorum.
     """
 
     op: LaneOp
@@ -219,6 +220,7 @@ class Round:
     last: Callable[[], bool] = never
     divisible: bool = False
     scattered: bool = False
+    gathered: bool = False
 
     @property
     def result_words(self) -> int:

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from lanesum.codecs.base import Codec, CodecContext, CodecError, Result, Steps, Vector
 from lanesum.codecs.checks import refuse_more_workers
@@ -34,6 +36,19 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
             "Move the model to a device with to_empty() and initialize it before the all-reduce.",
         )
     return tensor.detach().resolve_neg().to(torch.float32).contiguous().view(-1)
+
+
+def as_bytes(tensor: torch.Tensor) -> tuple[NDArray[np.uint8], Callable[[NDArray[np.uint8]], torch.Tensor]]:
+    """Return the bytes of a tensor, and a function that makes tensors of its type and device from bytes.
+
+    It waits for the tensor's device. Raises ConfigurationError: the tensor is not dense, or on the meta device.
+    """
+    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_meta:
+        kind = "quantized" if tensor.is_quantized else "meta" if tensor.is_meta else str(tensor.layout)
+        raise ConfigurationError(f"all_gather takes dense tensors with values, not {kind}.", "Convert it first.")
+    dtype, device = tensor.dtype, tensor.device
+    flat = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy(), lambda values: torch.from_numpy(values).view(dtype).to(device)
 
 
 def codec_accepts(codec: Codec, device: torch.device) -> bool:

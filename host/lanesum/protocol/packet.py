@@ -19,7 +19,18 @@ from numpy.typing import NDArray
 
 from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import HEADER, HEADER_BITS, HEADER_BYTES, MAX_SLOTS, SCATTERED, VERSION, WORD_BYTES, Kind
+from lanesum.protocol.spec import (
+    CERTIFIED,
+    GATHERED,
+    HEADER,
+    HEADER_BITS,
+    HEADER_BYTES,
+    MAX_SLOTS,
+    SCATTERED,
+    VERSION,
+    WORD_BYTES,
+    Kind,
+)
 
 
 class PacketError(LanesumError):
@@ -129,8 +140,24 @@ def server_of(datagram: bytes | memoryview, servers: int) -> int:
 
 
 def owner_of(chunk: int, round_size: int, workers: int) -> int | None:
-    """Return the worker that needs the sum of a chunk, by number; None if all of ``workers`` do."""
-    return chunk % workers if round_size & SCATTERED else None
+    """Return the worker that a chunk belongs to, by number; None if it belongs to all of ``workers``."""
+    return chunk % workers if round_size & (SCATTERED | GATHERED) else None
+
+
+def sends_words(worker: int, owner: int | None, round_size: int) -> bool:
+    """Return True if the contribution of a worker has words: in a gathered round, that of the chunk's owner alone."""
+    return owner == worker or not round_size & GATHERED
+
+
+def gets_words(worker: int, owner: int | None, round_size: int) -> bool:
+    """Return True if the result of a chunk has words for a worker.
+
+    In a scattered round its owner alone gets them. In a gathered one the owner alone has them already, but checks them
+    if the round is certified.
+    """
+    if round_size & GATHERED:
+        return owner != worker or bool(round_size & CERTIFIED)
+    return owner is None or owner == worker
 
 
 @functools.cache
@@ -143,10 +170,19 @@ class ChunkBatch:
     """All contributions of one round in one buffer.
 
     ``words`` of shape ``(chunks, uplink_words)`` become packets ``0 .. chunks - 1``; ``packet(i)`` is a view without
-    a copy. Slots and shadow sets follow from ``position`` (docs/protocol.md, "Slots and positions").
+    a copy. Slots and shadow sets follow from ``position`` (docs/protocol.md, "Slots and positions"). If ``full`` is
+    given, the other packets have a header alone.
     """
 
-    def __init__(self, header: Header, words: NDArray[np.uint32], *, position: int, slots: int) -> None:
+    def __init__(
+        self,
+        header: Header,
+        words: NDArray[np.uint32],
+        *,
+        position: int,
+        slots: int,
+        full: slice | None = None,
+    ) -> None:
         chunks, uplink_words = words.shape
         record = _record(uplink_words)
         self._records = np.empty(chunks, record)
@@ -157,15 +193,19 @@ class ChunkBatch:
         self._records["header"]["chunk"] = np.arange(chunks, dtype=np.uint32)
         self._records["header"]["shadow_slot"] = ((positions // slots % 2) << 15) | (positions % slots)
         self._records["payload"] = words
+        self._sizes = np.full(chunks, record.itemsize if full is None else HEADER_BYTES)
+        if full is not None:
+            self._sizes[full] = record.itemsize
+            self._records["header"]["words"] = (self._sizes - HEADER_BYTES) // WORD_BYTES
         self._view = self._records.view(np.uint8).data
-        self.packet_bytes = record.itemsize
 
     def __len__(self) -> int:
         return len(self._records)
 
     def packet(self, chunk: int) -> memoryview:
         """Return the UDP payload of one chunk."""
-        return self._view[chunk * self.packet_bytes : (chunk + 1) * self.packet_bytes]
+        begin = chunk * self._records.itemsize
+        return self._view[begin : begin + self._sizes[chunk]]
 
     def set_flags(self, chunk: int, flags: int) -> None:
         """Set the flags of one packet to exactly ``flags``."""
@@ -174,7 +214,8 @@ class ChunkBatch:
     def last(self, chunks: int) -> ChunkBatch:
         """Return the last ``chunks`` packets as a batch of their own, numbered from 0; the others may be freed."""
         kept = object.__new__(ChunkBatch)
-        kept._records = self._records[len(self) - chunks :].copy()
+        last = slice(len(self) - chunks, None)
+        kept._records = self._records[last].copy()
         kept._view = kept._records.view(np.uint8).data
-        kept.packet_bytes = self.packet_bytes
+        kept._sizes = self._sizes[last]
         return kept

@@ -36,6 +36,9 @@ CERTIFIED = 1 << 27
 # Bit of the round size in contributions to a scattered round: the sum of chunk ``c`` is for worker ``c mod workers``.
 SCATTERED = 1 << 26
 MAX_ROUND_WORDS = SCATTERED - 1
+# Bit of the round size in contributions to a gathered round: worker ``c mod workers`` alone has words for chunk ``c``.
+# All of them bypass the switches, so the mark may be above the bits that programs store.
+GATHERED = 1 << 28
 
 # Accumulator words in one packet. A P4 program is compiled for one value; the controller gives it to each job.
 DEFAULT_ACCUMULATOR_WORDS = 64

@@ -7,11 +7,13 @@ from __future__ import annotations
 import enum
 from pathlib import Path
 
+import numpy as np
+
 from lanesum._internal.udp_socket import Address
 from lanesum.aggregation.combine import expand
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.packet import Header, Packet, owner_of
-from lanesum.protocol.spec import NONCE_WORDS, OPENING, Flag
+from lanesum.protocol.packet import Header, Packet, gets_words, owner_of, sends_words
+from lanesum.protocol.spec import GATHERED, NONCE_WORDS, OPENING, Flag
 from lanesum.server import answers
 from lanesum.server.jobs import MemberIndex, ServerJob
 from lanesum.server.journal import Journal
@@ -95,6 +97,8 @@ class ServedJob:
         is_aggregate = bool(header.flags & Flag.UPPER)
         op = LaneOp(header.op)
         words = packet.payload if is_aggregate else expand(op, packet.payload, self.job.code_table)
+        if not header.words:  # of a chunk of another worker, in a gathered round
+            words = np.zeros(self.job.accumulator_words, np.uint32)
         flags = header.flags & _KEPT_FLAGS | (Flag.ECN if congested else 0)
         decision, entry = self._slots.contribute(
             header, workers, words, flags=flags, single_workers=not self.job.on_switches
@@ -127,8 +131,13 @@ class ServedJob:
             raise RefusedDatagramError(Refusal.SLOT)
         if header.op != LaneOp.OR if opening else header.op not in job.ops:
             raise RefusedDatagramError(Refusal.OPERATION)
+        shape = LaneOp(header.op).shape
+        if header.racks & GATHERED and (job.has_quorum or shape.widens):
+            raise RefusedDatagramError(Refusal.OPERATION)
         if not header.flags & Flag.UPPER:
-            if header.words != LaneOp(header.op).shape.uplink_words(job.accumulator_words):
+            owner = owner_of(header.chunk, header.racks, len(job.members))
+            has_words = sends_words(member.worker, owner, header.racks)
+            if header.words != has_words * shape.uplink_words(job.accumulator_words):
                 raise RefusedDatagramError(Refusal.SIZE)
             return 1 << member.worker
         if not job.on_switches or opening:
@@ -175,13 +184,16 @@ class ServedJob:
         return workers if header.flags & Flag.UPPER else 1 << member.worker
 
     def _results_to(self, workers: int, asked: Header, result: bytes) -> Datagrams:
-        """Return a result for each of ``workers``: header-only for those that do not own the chunk."""
+        """Return a result for each of ``workers``: header-only for those that need no words of the chunk."""
         owner = owner_of(asked.chunk, asked.racks, len(self._members.addresses))
         if owner is None:
             return self._to(workers, result)
         brief = answers.header_only(result, self.job.accumulator_words)
         addresses = self._members.addresses
-        return [(addresses[worker], result if worker == owner else brief) for worker in set_bits(workers)]
+        return [
+            (addresses[worker], result if gets_words(worker, owner, asked.racks) else brief)
+            for worker in set_bits(workers)
+        ]
 
     def _to(self, workers: int, datagram: bytes) -> Datagrams:
         return [(self._members.addresses[worker], datagram) for worker in set_bits(workers)]

@@ -126,6 +126,7 @@ class StartedRound:
         lengths: the vector lengths behind the round's own words, if any.
         begin: time of the start, by ``time.perf_counter``.
         rest: words of its parts that are not started; see ``divided``.
+        shards: number of workers.
         flights: its parts in flight, in order.
         result: accumulator words and bitmaps of contributors; None until the round is complete.
     """
@@ -135,6 +136,7 @@ class StartedRound:
     lengths: AppendedLengths | None
     begin: float
     rest: collections.deque[NDArray[np.uint32]]
+    shards: int
     flights: collections.deque[AnyRoundState] = field(default_factory=collections.deque)
     result: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None
     _parts: list[tuple[NDArray[np.uint32], NDArray[np.uint32]]] = field(default_factory=list)
@@ -144,7 +146,7 @@ class StartedRound:
         self._parts.append((words, contributors))
         if not self.rest and not self.flights:
             all_words, bitmaps = zip(*self._parts, strict=True)
-            self.result = _joined(all_words), _joined(bitmaps)
+            self.result = _joined(all_words, self.shards if self.round.gathered else 1), _joined(bitmaps)
 
     @property
     def encoding(self) -> bool:
@@ -171,20 +173,27 @@ class StartedRound:
             flight.awaited_chunks = flight.chunks
 
 
-def _joined(parts: tuple[NDArray[np.uint32], ...]) -> NDArray[np.uint32]:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+def _joined(parts: tuple[NDArray[np.uint32], ...], shards: int = 1) -> NDArray[np.uint32]:
+    if len(parts) == 1:
+        return parts[0]
+    if shards == 1:
+        return np.concatenate(parts)
+    return np.concatenate([part.reshape(shards, -1) for part in parts], axis=1).reshape(-1)
 
 
 def divided(words: NDArray[np.uint32], round_: Round, ticket: JobTicket) -> collections.deque[NDArray[np.uint32]]:
     """Return the words of the rounds on the network that make up a round: one, or as few as its size allows.
 
-    All but the last have whole packets, of each shard of a scattered round. So their results follow each other.
+    All but the last have whole packets, of each shard of a scattered or gathered round. So their results follow each
+    other.
     """
-    if words.size <= MAX_ROUND_WORDS:
+    workers = ticket.workers
+    if words.size * (workers if round_.gathered else 1) <= MAX_ROUND_WORDS:
         return collections.deque([words])
-    shards = words.reshape(ticket.workers if round_.scattered else 1, -1)
+    shards = words.reshape(workers if round_.scattered else 1, -1)
     packet_words = round_.op.shape.uplink_words(ticket.data_words(round_.op))
-    size = MAX_ROUND_WORDS // (len(shards) * packet_words) * packet_words
+    in_turn = workers if round_.scattered or round_.gathered else 1
+    size = MAX_ROUND_WORDS // (in_turn * packet_words) * packet_words
     begins = range(0, shards.shape[1], size)
     return collections.deque(shards[:, begin : begin + size].reshape(-1) for begin in begins)
 

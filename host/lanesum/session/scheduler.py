@@ -176,7 +176,9 @@ class AllReduceScheduler:
                 add_spans(begin, "lanesum::decode")
                 raise
             begin = add_spans(begin, "lanesum::encode")
-            if isinstance(made, RoundGroup) or made.pieces is not None or made.overlap is not None or made.scattered:
+            if isinstance(made, RoundGroup) or made.pieces is not None or made.overlap is not None:
+                return made
+            if made.scattered or made.gathered:
                 return made
             if made.words.size > MAX_ROUND_WORDS // 2:  # it may have to be divided, with the lengths behind it
                 return made
@@ -265,7 +267,7 @@ class AllReduceScheduler:
                 round_.pieces.encode_all()
             round_ = replace(round_, pieces=None)
         parts = divided(words, round_, self._ticket)
-        started = StartedRound(round_, round_.overlap, lengths, time.perf_counter(), parts)
+        started = StartedRound(round_, round_.overlap, lengths, time.perf_counter(), parts, self._ticket.workers)
         self._start_part(started)
         if round_.pieces is not None:
             cast(NativeRoundState, started.flights[0]).await_words(round_.pieces.needed)
@@ -275,7 +277,11 @@ class AllReduceScheduler:
         round_ = started.round
         with self.phases.send:
             flight = self._transport.begin_round(
-                round_.op, started.rest.popleft(), withheld=round_.pieces is not None, scattered=round_.scattered
+                round_.op,
+                started.rest.popleft(),
+                withheld=round_.pieces is not None,
+                scattered=round_.scattered,
+                gathered=round_.gathered,
             )
         started.flights.append(flight)
 

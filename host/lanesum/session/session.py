@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
@@ -24,6 +24,7 @@ from lanesum.codecs.registry import CodecSpec
 from lanesum.codecs.shards import steps_of
 from lanesum.errors import ConfigurationError
 from lanesum.keep_alive import KeepAlive
+from lanesum.session.all_gather import AllGather
 from lanesum.session.all_reduce import AllReduce, SessionPhases, V
 from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
@@ -194,6 +195,49 @@ class Session(Closing):
     def reduce_scatter_async(self, array: V, **options: Any) -> AllReduce[V]:
         """Begin a reduce-scatter, and return it before it is done; ``options``: see ``all_reduce_async``."""
         return self._submit(array, scattered=True, **options)
+
+    def all_gather(self, array: V) -> V:
+        """Return the arrays of all workers, with the bytes that they have there.
+
+        The bytes of each worker are sent up once, and come back to all.
+
+        Args:
+            array: dense, of any data type and shape, which are the same on all workers. A NumPy array, or a PyTorch
+                tensor of the host or of a device, for which the call waits.
+
+        Returns:
+            A new array, shape ``(workers, *array.shape)``, in the order of the workers; of a tensor, on its device.
+
+        Raises:
+            ConfigurationError: ``array`` is not dense or has Python objects; or the job has a quorum, or no operation
+                that leaves words as they are.
+            MismatchError: another worker gathers an array of another shape or data type.
+            LanesumError: the other exceptions of ``all_reduce``.
+        """
+        self.phases.step = self._num_all_reduces
+        return self.all_gather_async(array).result()
+
+    def all_gather_async(self, array: V, *, description: str = "") -> AllReduce[V]:
+        """Begin an all-gather, and return it before it is done; see ``all_reduce_async``.
+
+        ``description``: of the array, instead of its data type and shape.
+        """
+        description = description or f"{array.dtype} with shape {tuple(np.shape(array))}"
+        if type(array) is not np.ndarray and is_tensor(array):
+            from lanesum.codecs import tensors  # PyTorch is imported already
+
+            flat, restored = tensors.as_bytes(array)
+        else:
+            flat, restored = _as_bytes(np.asarray(array))
+        codec, workers = AllGather(self.ticket, description, restored), self.ticket.workers
+        context = CodecContext(workers=workers, worker=self.ticket.worker, round=self._num_all_reduces)
+        self._num_all_reduces += 1
+        steps = codec.all_reduce(flat, context)
+        shape = (workers, *np.shape(array))
+        all_gather = AllReduce[V](self._scheduler, shape, codec, flat, context, steps, flat.size, ("",))
+        all_gather.lengths_sent = True  # it compares them itself
+        self._scheduler.submit(all_gather)
+        return all_gather
 
     def _can_gather(self, array: NDArray[Any]) -> bool:
         """Return True if the session's codec would gather all workers' values in one round and add them up."""
@@ -383,6 +427,14 @@ def _flat(array: NDArray[Any]) -> NDArray[np.float32]:
             f"all_reduce takes floating-point arrays, not {array.dtype}.", "Convert the array to float32 first."
         )
     return np.ascontiguousarray(array, np.float32).reshape(-1)
+
+
+def _as_bytes(array: NDArray[Any]) -> tuple[NDArray[np.uint8], Callable[[NDArray[np.uint8]], NDArray[Any]]]:
+    """Return the bytes of an array, and a function that makes arrays of its data type from bytes."""
+    if array.dtype.hasobject:
+        raise ConfigurationError(f"all_gather takes arrays of numbers, not of {array.dtype}.", "Pickle them first.")
+    dtype = array.dtype
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8), lambda values: values.view(dtype)
 
 
 def _refuse_error_feedback(codec: Codec) -> ConfigurationError:

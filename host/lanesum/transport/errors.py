@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
-from lanesum.protocol.spec import CERTIFIED, SCATTERED, Flag
+from lanesum.protocol.spec import CERTIFIED, GATHERED, SCATTERED, Flag
 from lanesum.transport.path_check import packet_bytes
 from lanesum.transport.ticket import JobTicket
 
@@ -88,21 +88,24 @@ class RoundSize:
         words: uplink words of the whole round.
         certified: packets have check words.
         scattered: each sum is for the owner of its chunk.
+        gathered: each chunk has the words of its owner alone.
     """
 
     op: int
     words: int
     certified: bool = False
     scattered: bool = False
+    gathered: bool = False
 
     @classmethod
     def from_wire(cls, op: int, size: int) -> RoundSize:
         """Return the part that a conflict reports, from its operation and round size."""
-        return cls(op, size & ~(CERTIFIED | SCATTERED), bool(size & CERTIFIED), bool(size & SCATTERED))
+        marks = CERTIFIED, SCATTERED, GATHERED
+        return cls(op, size & ~sum(marks), *(bool(size & mark) for mark in marks))
 
     def __str__(self) -> str:
         known = self.op in set(LaneOp)
-        kind = "scattered " * self.scattered + "certified " * self.certified
+        kind = "scattered " * self.scattered + "gathered " * self.gathered + "certified " * self.certified
         return f"{self.words:,} {kind}words for {LaneOp(self.op).name if known else f'operation {self.op}'}"
 
 

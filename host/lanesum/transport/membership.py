@@ -49,15 +49,15 @@ class Membership:
         self._result_bytes = HEADER_BYTES + ticket.accumulator_words * WORD_BYTES
         self._trailer = struct.Struct(f">{len(self.members)}I")
 
-    def contributors(self, header: Header, datagram: bytes | memoryview, *, owned: bool = True) -> Bitmaps | None:
+    def contributors(self, header: Header, datagram: bytes | memoryview, *, needs_words: bool = True) -> Bitmaps | None:
         """Return the contributors of a result; None if the worker must refuse it.
 
         A valid result covers all workers, or, where the job has a quorum, says that it is partial and names at least
-        the quorum, all of them members. ``owned``: this worker needs the sum, so a header-only result is not valid.
+        the quorum, all of them members. With ``needs_words``, a header-only result is not valid.
         """
         has_trailer = self._two_levels and header.flags & _PARTIAL
         trailer_at = len(datagram) - (self._trailer.size if has_trailer else 0)
-        if trailer_at != self._result_bytes and (owned or trailer_at != HEADER_BYTES):
+        if trailer_at != self._result_bytes and (needs_words or trailer_at != HEADER_BYTES):
             return None
         if not header.flags & _PARTIAL:
             named = header.racks == self._racks if self._two_levels else header.workers == self.members[0]
@@ -72,6 +72,11 @@ class Membership:
         if any(workers & ~members for workers, members in zip(bitmaps, self.members, strict=True)):
             return None
         return bitmaps if sum(workers.bit_count() for workers in bitmaps) >= self._quorum else None
+
+    def only(self, worker: int) -> Bitmaps:
+        """Return the bitmaps of one worker alone."""
+        rack, bit = self._places[worker]
+        return tuple(1 << bit if number == rack else 0 for number in range(len(self.members)))
 
     def includes_own(self, bitmaps: Bitmaps) -> bool:
         """Return True if this worker is one of the contributors."""

@@ -128,7 +128,7 @@ class NativeRoundState:
     def result(self) -> NDArray[np.uint32]:
         """See ``RoundState.result``."""
         assert self.complete
-        return self.arriving()
+        return self.arriving().reshape(-1)
 
     def contributors(self) -> NDArray[np.uint32]:
         """See ``RoundState.contributors``."""
@@ -222,6 +222,7 @@ class NativeRoundSequence:
         opening: bool = False,
         withheld: bool = False,
         scattered: bool = False,
+        gathered: bool = False,
     ) -> NativeRoundState:
         """Start the next round; see ``RoundSequence.start``. ``words`` must not change until the round is retired.
 
@@ -230,15 +231,16 @@ class NativeRoundSequence:
         """
         assert self.can_start
         words = as_sent(words)
-        core = self.core.start(op, words, opening, scattered)
+        core = self.core.start(op, words, opening, scattered, gathered)
         if withheld:
             core.withhold()
         return self.adopt(core, op, words)
 
     def adopt(self, core: _core.RoundState, op: LaneOp, words: NDArray[np.uint32]) -> NativeRoundState:
         """Return the round that the native extension has started as ``core``, with ``words`` that are ``as_sent``."""
-        size = RoundSize(op, words.size, core.certified, core.scattered)
-        shards = self.ticket.workers if size.scattered else 1
+        shards = self.ticket.workers if core.scattered or core.gathered else 1
+        words_of_all = words.size * (shards if core.gathered else 1)
+        size = RoundSize(op, words_of_all, core.certified, core.scattered, core.gathered)
         self._rounds.append(NativeRoundState(core, size, words, shards))
         return self._rounds[-1]
 
@@ -344,9 +346,10 @@ class NativeWorkerLoop:
         opening: bool = False,
         withheld: bool = False,
         scattered: bool = False,
+        gathered: bool = False,
     ) -> NativeRoundState:
         """See ``PythonWorkerLoop.start``."""
-        return self.rounds.start(op, words, opening=opening, withheld=withheld, scattered=scattered)
+        return self.rounds.start(op, words, opening=opening, withheld=withheld, scattered=scattered, gathered=gathered)
 
     def run(self, rounds: Sequence[Any], deadline_s: float, leave_s: float | None = None) -> bool:
         """See ``PythonWorkerLoop.run``."""

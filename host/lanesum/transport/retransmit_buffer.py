@@ -82,6 +82,6 @@ class RetransmitBuffer:
             packets.sent_at[chunk] = now
             packets.batch.set_flags(chunk - packets.first, Flag.RETRANSMISSION | (Flag.BYPASS if bypass else 0))
             datagrams.append(packets.batch.packet(chunk - packets.first))
-            self._link.count_sent(packets.batch.packet_bytes, retransmission=True, bypass=bypass, requested=True)
+            self._link.count_sent(len(datagrams[-1]), retransmission=True, bypass=bypass, requested=True)
         self._requests.clear()
         return datagrams

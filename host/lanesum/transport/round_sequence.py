@@ -88,16 +88,30 @@ class RoundSequence:
         return len(self._scheduler.rounds) < (1 if self.ticket.quorum else MAX_ROUNDS_IN_FLIGHT)
 
     def start(
-        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, scattered: bool = False
+        self,
+        op: LaneOp,
+        words: NDArray[np.uint32],
+        *,
+        opening: bool = False,
+        scattered: bool = False,
+        gathered: bool = False,
     ) -> RoundState:
         """Start the next round, of uint32 uplink ``words``; only when ``can_start``.
 
-        ``opening``: it opens the session. Its packets bypass the switches. ``scattered``: see ``RoundState``.
+        ``opening``: it opens the session. Its packets bypass the switches. ``scattered``, ``gathered``: see
+        ``RoundState``.
         """
         assert self.can_start
         begin = self._scheduler.end
         round_ = RoundState(
-            self._link, op, words, epoch=self._next_epoch, begin=begin, opening=opening, scattered=scattered
+            self._link,
+            op,
+            words,
+            epoch=self._next_epoch,
+            begin=begin,
+            opening=opening,
+            scattered=scattered,
+            gathered=gathered,
         )
         self._scheduler.begin(round_)
         self._retransmit_buffer.begin(round_.epoch, round_.batch)
@@ -148,8 +162,8 @@ class RoundSequence:
             if bypass and sent.round.server_failed(sent.chunk):
                 flags |= Flag.OVERFLOW
             batch.set_flags(sent.chunk, flags)
-            self._link.count_sent(batch.packet_bytes, retransmission=True, bypass=bypass, requested=requested)
             datagrams.append(batch.packet(sent.chunk))
+            self._link.count_sent(len(datagrams[-1]), retransmission=True, bypass=bypass, requested=requested)
         return datagrams
 
     def _first_transmissions(self, now: float) -> list[memoryview]:
@@ -159,14 +173,14 @@ class RoundSequence:
         while (taken := self._scheduler.take_next(room)) is not None:
             round_, position = taken
             chunk, batch = position - round_.begin, round_.batch
-            bypass = round_.opening or link.slot_backoff.bypasses(position % self.ticket.slots)
+            bypass = round_.bypasses or link.slot_backoff.bypasses(position % self.ticket.slots)
             self._recovery.on_packet_sent(position, round_, now, bypass=bypass)
             if bypass:
                 batch.set_flags(chunk, Flag.BYPASS)
-            link.count_sent(batch.packet_bytes, retransmission=False, bypass=bypass)
+            datagrams.append(batch.packet(chunk))
+            link.count_sent(len(datagrams[-1]), retransmission=False, bypass=bypass)
             if link.pacer is not None:
                 link.pacer.spend(1)
-            datagrams.append(batch.packet(chunk))
             room -= 1
         return datagrams
 
@@ -252,7 +266,7 @@ class RoundSequence:
             stats.duplicate_results += 1
             return False
         position = round_.begin + chunk
-        bitmaps = link.membership.contributors(header, datagram, owned=round_.is_owned(chunk))
+        bitmaps = link.membership.contributors(header, datagram, needs_words=round_.needs_words(chunk))
         if bitmaps is None or not self._may_have_result(position, bitmaps):
             stats.foreign_packets += 1
             round_.refused_results += 1
@@ -326,8 +340,9 @@ class RoundSequence:
         if chunk >= round_.chunks or self._recovery.sent(round_.begin + chunk) is None:
             return []
         round_.batch.set_flags(chunk, Flag.RETRANSMISSION | Flag.BYPASS)
-        self._link.count_sent(round_.batch.packet_bytes, retransmission=True, bypass=True, requested=True)
-        return [round_.batch.packet(chunk)]
+        datagram = round_.batch.packet(chunk)
+        self._link.count_sent(len(datagram), retransmission=True, bypass=True, requested=True)
+        return [datagram]
 
     @property
     def answered(self) -> bool:

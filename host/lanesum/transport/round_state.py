@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.packet import ChunkBatch, Header
-from lanesum.protocol.spec import CERTIFIED, HEADER_BYTES, OPENING, SCATTERED, WORD_BYTES
+from lanesum.protocol.packet import ChunkBatch, Header, gets_words, owner_of
+from lanesum.protocol.spec import CERTIFIED, GATHERED, HEADER_BYTES, OPENING, SCATTERED, WORD_BYTES
 from lanesum.transport.errors import RoundSize
 from lanesum.transport.link import Link
 from lanesum.transport.membership import Arrived, Bitmaps
@@ -29,13 +29,15 @@ class RoundState:
         scattered: the words are equal shards, one for each worker of the job, which alone gets the sum of its shard.
             Each shard is padded to whole packets. The packets of the shards take turns, so that the downlinks of all
             workers are in use at the same time.
+        gathered: the words are this worker's shard, and all workers get all shards, which are equally long. Its packets
+            take turns, too. Only without a quorum, and by operations that do not widen words.
 
     Attributes:
         chunks: packets of the round.
         epoch: as given.
         begin, end: positions of the first chunk, and after the last one.
         size: operation and uplink words, the same at all workers.
-        opening: as given.
+        bypasses: all packets bypass the switches: in the opening, and in gathered rounds.
         batch: the packets.
         refused_results: results of the round with unexpected contributors or of another length.
         failed_results: results of the round that failed their check, of switches and of the server, by chunk.
@@ -52,26 +54,30 @@ class RoundState:
         begin: int,
         opening: bool = False,
         scattered: bool = False,
+        gathered: bool = False,
     ) -> None:
+        assert not gathered or not (scattered or op.shape.widens)
         ticket = link.ticket
         shape = op.shape
         self._certification = link.certification
         data_words = ticket.data_words(op)
         packet_words = shape.uplink_words(data_words)
-        self._shards = ticket.workers if scattered else 1
-        shard_words = words.size // self._shards
+        self._shards = ticket.workers if scattered or gathered else 1
+        self._kept = ticket.workers if gathered else 1  # shards of the result
+        shard_words = words.size if gathered else words.size // self._shards
         shard_chunks = max(1, -(-shard_words // packet_words))
         self.chunks = self._shards * shard_chunks
         self.epoch = epoch
         self.begin = begin
         self.end = begin + self.chunks
-        self.size = RoundSize(op, words.size, self.certified, scattered)
-        self.opening = opening
+        self.size = RoundSize(op, shard_words * self._shards, self.certified, scattered, gathered)
+        self.bypasses = opening or gathered
         self.refused_results = 0
         self.failed_results: dict[int, tuple[int, int]] = {}
         self.retired = False
         shards = np.zeros((self._shards, shard_chunks * packet_words), np.uint32)
-        shards[:, :shard_words] = words.reshape(self._shards, shard_words)
+        own = slice(ticket.worker, ticket.worker + 1) if gathered else slice(None)
+        shards[own, :shard_words] = words.reshape(1 if gathered else self._shards, shard_words)
         in_turn = shards.reshape(self._shards, shard_chunks, packet_words).swapaxes(0, 1)
         padded = in_turn.reshape(self.chunks, packet_words)
         if self._certification is not None:
@@ -83,15 +89,19 @@ class RoundState:
             op=op,
             spare=OPENING if opening else 0,
             workers=1 << ticket.place[1],
-            racks=words.size | CERTIFIED * self.certified | SCATTERED * scattered,
+            racks=self.size.words | CERTIFIED * self.certified | SCATTERED * scattered | GATHERED * gathered,
             fan_in_workers=ticket.worker & 0xFF,
         )
-        self.batch = ChunkBatch(header, padded, position=begin, slots=ticket.slots)
+        full = slice(ticket.worker, None, ticket.workers) if gathered else None
+        self._wire_size = header.racks
+        self.batch = ChunkBatch(header, padded, position=begin, slots=ticket.slots, full=full)
         self._link = link
-        self._own_shard = ticket.worker if scattered else 0
         self._result_words = shape.accumulator_words(shard_words)
         self._packet_bytes = data_words * WORD_BYTES
-        self._result = bytearray(shard_chunks * self._packet_bytes)
+        self._result = bytearray(self._kept * shard_chunks * self._packet_bytes)
+        if gathered:
+            begin = ticket.worker * len(self._result) // ticket.workers
+            self._result[begin : begin + words.nbytes] = words.astype(">u4").tobytes()
         self._contributors = np.zeros((self.chunks, len(link.membership.members)), np.uint32)
         self._done = bytearray(self.chunks)
         self._done_prefix = 0
@@ -118,9 +128,10 @@ class RoundState:
         """Number of leading chunks whose results are waited for."""
         return self.chunks
 
-    def is_owned(self, chunk: int) -> bool:
-        """Return True if this worker needs the sum of a chunk."""
-        return chunk % self._shards == self._own_shard
+    def needs_words(self, chunk: int) -> bool:
+        """Return True if a header-only result of a chunk is not enough for this worker."""
+        workers = self._link.ticket.workers
+        return gets_words(self._link.ticket.worker, owner_of(chunk, self._wire_size, workers), self._wire_size)
 
     def is_done(self, chunk: int) -> bool:
         """Return True if the chunk has its result, or is not part of this round."""
@@ -136,10 +147,12 @@ class RoundState:
     def is_right(self, chunk: int, datagram: bytes | memoryview, bitmaps: Bitmaps) -> bool:
         """Return True if a result passes the check of a certified job.
 
-        The words of a chunk of another worker are not used, and not checked.
+        Words that this worker does not need are not used, and not checked. Those of a gathered round are of one worker.
         """
-        if self._certification is None or not self.is_owned(chunk):
+        if self._certification is None or not self.needs_words(chunk):
             return True
+        if self._kept > 1:
+            bitmaps = self._link.membership.only(chunk % self._kept)
         words = np.frombuffer(datagram, ">u4", self._link.ticket.accumulator_words, HEADER_BYTES).astype(np.uint32)
         return self._certification.is_right(LaneOp(self.size.op), self.epoch, chunk, words, bitmaps)
 
@@ -149,8 +162,9 @@ class RoundState:
 
     def store_result(self, chunk: int, datagram: bytes | memoryview, bitmaps: Bitmaps) -> None:
         """Store the result of a chunk that had none, and its contributors."""
-        if self.is_owned(chunk):
-            start = chunk // self._shards * self._packet_bytes
+        if self.needs_words(chunk):
+            turn, shard = divmod(chunk, self._shards)
+            start = turn * self._packet_bytes + shard % self._kept * (len(self._result) // self._kept)
             stop = HEADER_BYTES + self._packet_bytes
             self._result[start : start + self._packet_bytes] = datagram[HEADER_BYTES:stop]
         self._contributors[chunk] = bitmaps
@@ -171,10 +185,11 @@ class RoundState:
     def result(self) -> NDArray[np.uint32]:
         """Return the accumulator words, shape ``(result words,)``, without padding; only when ``complete``.
 
-        Those of a scattered round are the words of this worker's shard.
+        Those of a scattered round are the words of this worker's shard, of a gathered one those of all shards.
         """
         assert self.complete
-        return np.frombuffer(self._result, ">u4")[: self._result_words].astype(np.uint32)
+        shards = np.frombuffer(self._result, ">u4").reshape(self._kept, -1)[:, : self._result_words]
+        return shards.astype(np.uint32).reshape(-1)
 
     def contributors(self) -> NDArray[np.uint32]:
         """Return the bitmaps of contributors of each chunk, shape ``(chunks, racks)``; one column with one level."""

@@ -264,7 +264,13 @@ class UdpTransport:
         self._waited_s = 0.0
 
     def begin_round(
-        self, op: LaneOp, words: NDArray[np.uint32], *, withheld: bool = False, scattered: bool = False
+        self,
+        op: LaneOp,
+        words: NDArray[np.uint32],
+        *,
+        withheld: bool = False,
+        scattered: bool = False,
+        gathered: bool = False,
     ) -> AnyRoundState:
         """Begin the next round, which the next call of any method below sends; only where ``can_begin``.
 
@@ -281,31 +287,39 @@ class UdpTransport:
                 ``supports_withheld``.
             scattered: the words are equal shards of whole groups, one for each worker of the job, in their order. The
                 result is the sum of this worker's shard. All workers agree.
+            gathered: the words are the shard of this worker, and the result are the shards of all, in their order. Only
+                without a quorum, and by operations that do not widen words. All workers agree.
 
         This method and all below that send or receive raise:
             MismatchError: another worker brought another operation or number of words to the round.
             CertificationError: the results of a chunk fail their check, also those of the server.
             ResultGoneError: a quorum continued without this worker too long ago.
             SessionClosedError: closed, or unusable after an earlier failure.
-            TransportError: the operation is not one of the job's, or the words are not whole groups of it.
+            TransportError: the operation is not one of the job's, does not gather, or the words are not whole groups.
             UsedTicketError, AggregationTimeoutError: see ``open``.
         """
-        self._check_round(op, words, self.ticket.workers if scattered else 1)
+        workers = self.ticket.workers
+        if gathered and (self.ticket.quorum not in (0, workers) or op.shape.widens):
+            raise TransportError(
+                f"Job {self.ticket.label} cannot gather by {op.name} with a quorum of {self.ticket.quorum}.",
+                "Use ADD32, ADD8X4, OR or MAX in a job without a quorum.",
+            )
+        self._check_round(op, words, workers if scattered else 1, workers if gathered else 1)
         self.open()
         with _Exclusive(self):
-            round_ = self._engine.start(op, words, withheld=withheld, scattered=scattered)
+            round_ = self._engine.start(op, words, withheld=withheld, scattered=scattered, gathered=gathered)
             self._in_flight += 1
             return round_
 
-    def _check_round(self, op: LaneOp, words: NDArray[np.uint32], shards: int = 1) -> None:
+    def _check_round(self, op: LaneOp, words: NDArray[np.uint32], shards: int = 1, gathered: int = 1) -> None:
         if op not in self.ticket.ops:
             allowed = ", ".join(one.name for one in self.ticket.ops)
             raise TransportError(f"Job {self.ticket.label} was not admitted for {op.name}; it has {allowed}.")
         if words.size % (shards * op.shape.uplink_words_per_group):
             group, each = op.shape.uplink_words_per_group, f" in each of {shards} equal shards" if shards > 1 else ""
             raise TransportError(f"{words.size} words are not whole groups of {group}{each}, as {op.name} needs them.")
-        if words.size > MAX_ROUND_WORDS:
-            raise TransportError(f"{words.size:,} words are more than the {MAX_ROUND_WORDS:,} of a round.")
+        if words.size * gathered > MAX_ROUND_WORDS:
+            raise TransportError(f"{words.size * gathered:,} words are more than the {MAX_ROUND_WORDS:,} of a round.")
 
     def release(self, round_: NativeRoundState, words: int) -> None:
         """Allow to send the first ``words`` of a ``withheld`` round, and send the packets that the window admits.

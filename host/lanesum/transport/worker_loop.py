@@ -61,13 +61,14 @@ class PythonWorkerLoop:
         opening: bool = False,
         withheld: bool = False,
         scattered: bool = False,
+        gathered: bool = False,
     ) -> AnyRoundState:
         """Start the next round; see ``RoundSequence.start``.
 
         ``withheld``, where it is supported: the words are still being encoded, see ``NativeRoundSequence.start``.
         """
         assert not withheld
-        return self.rounds.start(op, words, opening=opening, scattered=scattered)
+        return self.rounds.start(op, words, opening=opening, scattered=scattered, gathered=gathered)
 
     def exchange(self, op: LaneOp, words: NDArray[np.uint32], deadline_s: float) -> tuple[None, AnyRoundState, bool]:
         """Begin a round while no other one is in flight, and run it as far as it takes one call.

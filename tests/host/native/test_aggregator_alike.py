@@ -19,7 +19,7 @@ from lanesum._internal.udp_socket import Address
 from lanesum.aggregation.combine import expand
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
-from lanesum.protocol.spec import HEADER, HEADER_BYTES, NONCE_WORDS, OPENING, SCATTERED, Flag
+from lanesum.protocol.spec import CERTIFIED, GATHERED, HEADER, HEADER_BYTES, NONCE_WORDS, OPENING, SCATTERED, Flag
 from lanesum.server import Aggregator, MemberIndex, ServerDecision, ServerJob
 from lanesum.server.member_table import MemberTable
 from lanesum.server.native_aggregator import NativeAggregator
@@ -83,14 +83,19 @@ class Traffic:
         worker = rng.randrange(len(members.addresses))
         generator = np.random.default_rng((self._key, position))
         op = LaneOp(generator.choice(np.array(job.ops)))
-        round_words = 40 | SCATTERED * int(generator.integers(2))
+        round_words = 40 | int(generator.choice((0, SCATTERED, GATHERED, GATHERED | CERTIFIED)))
         chunk, spare = position, rng.choice((0, 0, 0, 2, OPENING))
         if spare == OPENING:
             chunk, op = position % (1 + NONCE_WORDS * len(members.addresses) // WORDS), LaneOp.OR
         if rng.random() < self._invalid:
-            op, round_words = rng.choice(list(LaneOp)), rng.choice((40, 44, 40 | SCATTERED))
+            op, round_words = rng.choice(list(LaneOp)), rng.choice((40, 44, 40 | SCATTERED, 40 | GATHERED))
         words = generator.integers(0, EPOCHS, (len(members.addresses), op.shape.uplink_words(WORDS)), np.uint32)
-        payload, named, fan_in_racks, flags = words[worker], 1 << members.indices[worker].bit, 0, rng.choice(FLAGS)
+        payload = words[worker]
+        if round_words & GATHERED and spare != OPENING:  # the owner of a chunk alone has words
+            owner = chunk % len(words)
+            words[np.arange(len(words)) != owner] = 0
+            payload = words[worker] if worker == owner or rng.random() < self._invalid else words[worker][:0]
+        named, fan_in_racks, flags = 1 << members.indices[worker].bit, 0, rng.choice(FLAGS)
         if rng.random() < (0.4 if job.on_switches else self._invalid):
             workers = rng.getrandbits(len(members.addresses)) | 1 << worker
             if members.two_levels and rng.random() < 0.3:

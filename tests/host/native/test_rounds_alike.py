@@ -111,13 +111,17 @@ class BothSequences:
         rng = self._rng
         op = LaneOp.OR if opening else rng.choice(self.ticket.ops)
         scattered = not opening and rng.random() < 0.15
+        gathered = not (opening or scattered or op.shape.widens or self.ticket.quorum) and rng.random() < 0.3
         groups = rng.choice((0, 1, 7, 64, 500)) // op.shape.uplink_words_per_group
         if scattered:
             groups = groups // self.ticket.workers * self.ticket.workers
         words = np.frombuffer(rng.randbytes(4 * groups * op.shape.uplink_words_per_group), np.uint32)
-        python = self._python.start(op, words, opening=opening, scattered=scattered)
-        native = self._native.start(op, words, opening=opening, scattered=scattered)
+        if gathered:
+            words = words[: len(words) // self.ticket.workers]
+        kind: dict[str, Any] = {"opening": opening, "scattered": scattered, "gathered": gathered}
+        python, native = self._python.start(op, words, **kind), self._native.start(op, words, **kind)
         self.done["scattered"] += scattered
+        self.done["gathered"] += gathered
         self._opening = python if opening else None
         assert (native.chunks, native.epoch, native.size) == (python.chunks, python.epoch, python.size)
         self._in_flight_rounds.append((python, native))
@@ -176,7 +180,7 @@ class BothSequences:
                 payload += bitmaps if ticket.places and rng.random() < 0.9 else []
             elif round_ is not None and round_.certified and rng.random() < self._right:
                 payload = self._certified(round_, header, payload)
-            if rng.random() < (0.02 if round_ is None or round_.is_owned(chunk) else 0.7):
+            if rng.random() < (0.02 if round_ is None or round_.needs_words(chunk) else 0.7):
                 payload = payload[ticket.accumulator_words :]
                 self.done["header-only"] += 1
         elif kind == Kind.PENDING:
@@ -197,7 +201,7 @@ class BothSequences:
         zeros = np.zeros((header.chunk + 1, op.shape.uplink_words(ticket.data_words(op))), np.uint32)
         size = ticket.data_words(op)
         checks = np.zeros(ticket.accumulator_words - size, np.uint32)
-        for worker in range(ticket.workers):
+        for worker in (header.chunk % ticket.workers,) if round_.size.gathered else range(ticket.workers):
             certification._ticket = dataclasses.replace(ticket, worker=worker)
             packet = certification.uplink_packets(op, zeros, header.epoch)[header.chunk]
             checks = combine(op, checks, expand(op, packet)[size:])
@@ -302,7 +306,7 @@ def test_random_steps_cover_all_events(native: ModuleType) -> None:
     assert total.rounds == done["rounds"] > 60
     for outcome in ("True", "False", "MismatchError", "ResultGoneError", "CertificationError"):
         assert sum(count for name, count in done.items() if outcome in name) > 5, done
-    assert done["scattered"] > 50 and done["header-only"] > 100, done
+    assert done["scattered"] > 50 and done["header-only"] > 100 and done["gathered"] > 50, done
     assert done[f"{MAX_ROUNDS_IN_FLIGHT} in flight"] > 5 and done["finished behind another"] > 5, done
     for flags in (Flag(0), Flag.RETRANSMISSION, Flag.BYPASS, Flag.RETRANSMISSION | Flag.BYPASS):
         assert done[f"sent with {flags!r}"] > 50, done

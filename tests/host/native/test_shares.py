@@ -63,16 +63,18 @@ def divided(transport: UdpTransport) -> int:
     restarts=st.lists(st.floats(0, 4e-3), max_size=2),
     sizes=st.lists(st.integers(0, 40), min_size=1, max_size=6),
     scattered=st.sets(st.integers(0, 5)),
+    gathered=st.sets(st.integers(0, 5)),
 )
 def test_workers_with_any_shares_have_exact_sums(
     seed: int, shares: list[int], slots: int, window: int, restarts: list[float], sizes: list[int],
-    scattered: set[int], **network: Any,
+    scattered: set[int], gathered: set[int], **network: Any,
 ) -> None:  # fmt: skip
     """Each worker has a number of shares of its own."""
+    gathered = {number for number in gathered - scattered if not OPS[number % len(OPS)].shape.widens}
     workers = len(shares)
     sizes = [size * workers if number in scattered else size for number, size in enumerate(sizes)]
     plans = random_plans(seed, workers, sizes, OPS)
-    job = VirtualJob(plans, scattered=scattered, seed=seed, window=window, slots=slots, **network)
+    job = VirtualJob(plans, scattered=scattered, gathered=gathered, seed=seed, window=window, slots=slots, **network)
     for worker, number in zip(job.workers, shares, strict=True):
         worker.rounds = NativeRoundSequence(worker.ticket, window=window, shares=number, run_slots=1)
     for when in restarts:

@@ -58,7 +58,7 @@ class Transport:
     def __init__(self) -> None:
         self.begun: list[Flight] = []
 
-    def begin_round(self, op: LaneOp, words: np.ndarray, *, withheld: bool, scattered: bool) -> Flight:
+    def begin_round(self, op: LaneOp, words: np.ndarray, *, withheld: bool, scattered: bool, gathered: bool) -> Flight:
         self.begun.append(Flight(op, words))
         return self.begun[-1]
 

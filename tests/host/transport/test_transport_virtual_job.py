@@ -32,11 +32,12 @@ sizes = st.lists(st.integers(0, 24), min_size=1, max_size=6)
     switch=st.booleans(),
     sizes=sizes,
     scattered=st.sets(st.integers(0, 5)),
+    gathered=st.sets(st.integers(0, 5)),
 )
 @example(
     # Windows shrink to one packet each while they hold different chunks: then the first ones waited for ever.
     seed=78134, workers=2, slots=4, window=4, loss=0.3, duplicates=0.0, jitter_s=0.002, switch=False, sizes=[7, 16],
-    scattered=set(),
+    scattered=set(), gathered=set(),
 )  # fmt: skip
 def test_job_on_any_network_has_exact_sums(
     seed: int,
@@ -49,11 +50,14 @@ def test_job_on_any_network_has_exact_sums(
     switch: bool,
     sizes: list[int],
     scattered: set[int],
+    gathered: set[int],
 ) -> None:
+    gathered = {number for number in gathered - scattered if not OPS[number % len(OPS)].shape.widens}
     sizes = [size * workers if number in scattered else size for number, size in enumerate(sizes)]
     job = VirtualJob(
         random_plans(seed, workers, sizes, OPS),
         scattered=scattered,
+        gathered=gathered,
         seed=seed,
         loss=loss,
         duplicates=duplicates,
@@ -94,6 +98,19 @@ def test_restarted_aggregation_points_cost_only_time(
         job.at(when, job.restart)
     job.run()
     check_sums(job)
+
+
+def test_words_of_owner_come_back_after_restart() -> None:
+    """Another worker lacks them, and the point has lost them: their owner, which has gone on, retransmits them."""
+
+    def lost(worker: int, sends: bool, header: Header) -> bool:
+        return worker == 1 and not sends and header.kind == Kind.RESULT and header.chunk == 2 and job.now < 5e-3
+
+    job = VirtualJob(random_plans(3, 3, [12]), lost=lost, gathered=(0,), slots=4)
+    job.at(5e-3, job.restart)
+    job.run()
+    check_sums(job)
+    assert [worker.stats.answered_pendings > 0 for worker in job.workers] == [True, False, True]
 
 
 def test_owner_gets_lost_sum_after_restart() -> None:
@@ -216,6 +233,7 @@ def test_late_worker_receives_quorum_results() -> None:
     quorum=st.integers(0, 3),
     places=st.sampled_from([(), ((0, 0), (0, 1), (1, 0)), ((3, 7), (0, 31), (3, 0))]),
     scattered=st.sets(st.sampled_from([0, 2])),
+    gathered=st.sets(st.sampled_from([1, 3])),
 )
 def test_levels_and_quorums_on_any_network_agree(
     seed: int,
@@ -225,6 +243,7 @@ def test_levels_and_quorums_on_any_network_agree(
     quorum: int,
     places: tuple[tuple[int, int], ...],
     scattered: set[int],
+    gathered: set[int],
 ) -> None:
     plans = random_plans(seed, 3, [6, 11, 3, 5])
     job = VirtualJob(
@@ -236,6 +255,7 @@ def test_levels_and_quorums_on_any_network_agree(
         quorum=quorum,
         places=places,
         scattered=scattered,
+        gathered=() if quorum in (1, 2) else gathered,
     )
     job.run()
     check_sums(job)

@@ -103,6 +103,7 @@ class VirtualJob:
         packet_s: time of a packet on a worker's link, in each direction.
         history: results that the server keeps.
         scattered: rounds, by number, whose sums go to the owners of their chunks; a switch sends them to all.
+        gathered: rounds, by number, in which all workers get the words of all; they pass by the switch.
         fields: of the tickets.
     """
 
@@ -124,6 +125,7 @@ class VirtualJob:
         window: int = 64,
         history: int = DEFAULT_KEPT_RESULTS,
         scattered: Collection[int] = (),
+        gathered: Collection[int] = (),
         **fields: Any,
     ) -> None:
         self.tickets = [ticket(worker, len(plans), **fields) for worker in range(len(plans))]
@@ -133,7 +135,7 @@ class VirtualJob:
         ]
         self.now = 0.0
         self._history = history
-        self.scattered = scattered
+        self.scattered, self.gathered = scattered, gathered
         self._unknown = unknown
         self._random = random.Random(seed)
         self._shares = loss, duplicates, jitter_s
@@ -171,7 +173,8 @@ class VirtualJob:
 
     def _begin(self, worker: Worker) -> None:
         number = len(worker.results)
-        worker.round = worker.rounds.start(*worker.plan[number], scattered=number in self.scattered)
+        kind = {"scattered": number in self.scattered, "gathered": number in self.gathered}
+        worker.round = worker.rounds.start(*worker.plan[number], **kind)
         self._send(worker)
 
     def _send(self, worker: Worker) -> None:
@@ -264,6 +267,10 @@ def check_sums(job: VirtualJob) -> None:
             np.testing.assert_array_equal(worker.contributors[number], named)
         if number in job.scattered:
             _check_shards(job, number)
+            continue
+        if number in job.gathered:
+            for worker in job.workers:
+                np.testing.assert_array_equal(worker.results[number], np.concatenate(contributions))
             continue
         for chunk in range(-(-words.size // per_chunk)):
             members = [one for one, (rack, bit) in enumerate(places) if named[chunk, rack] >> bit & 1]

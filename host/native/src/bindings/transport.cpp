@@ -86,7 +86,11 @@ nb::bytes latency(const RoundSequence &rounds) {
 
 Array result(const std::shared_ptr<RoundState> &round) {
     const auto words = round->result();
-    return Array(words.data(), {words.size()}, nb::cast(round));
+    if (!round->size().gathered) {
+        return Array(words.data(), {words.size()}, nb::cast(round));
+    }
+    return Array(words.data(), {round->kept(), words.size()}, nb::cast(round),
+                 {static_cast<std::int64_t>(round->result_stride()), 1});
 }
 
 Array contributors(const std::shared_ptr<RoundState> &round) {
@@ -156,6 +160,7 @@ void define_transport(nb::module_ &module) {
         .def_prop_ro("data_words", &RoundState::data_words)
         .def_prop_ro("certified", &RoundState::certified)
         .def_prop_ro("scattered", [](const RoundState &round) { return round.size().scattered; })
+        .def_prop_ro("gathered", [](const RoundState &round) { return round.size().gathered; })
         .def_prop_ro("refused_results", &RoundState::refused_results)
         .def_prop_ro("failed_results", &RoundState::failed_results)
         .def_prop_ro("complete", nb::overload_cast<>(&RoundState::complete, nb::const_))
@@ -184,11 +189,13 @@ void define_transport(nb::module_ &module) {
         .def("latency", &latency, "Returns the latency histogram, uint64 counts by bucket.")
         .def(
             "start",
-            [](RoundSequence &rounds, std::uint32_t op, const Uplink &words, bool opening, bool scattered) {
-                return rounds.start(static_cast<LaneOp>(op), {words.data(), words.size()}, opening, scattered);
+            [](RoundSequence &rounds, std::uint32_t op, const Uplink &words, bool opening, bool scattered,
+               bool gathered) {
+                return rounds.start(static_cast<LaneOp>(op), {words.data(), words.size()}, opening, scattered,
+                                    gathered);
             },
             nb::arg("op"), nb::arg("words"), nb::arg("opening") = false, nb::arg("scattered") = false,
-            "``words`` have to exist, unchanged, until ``finish``.")
+            nb::arg("gathered") = false, "``words`` have to exist, unchanged, until ``finish``.")
         .def("continue_at", &RoundSequence::continue_at, nb::arg("epoch"))
         .def_prop_ro("can_start", &RoundSequence::can_start)
         .def("finish", &RoundSequence::finish, nb::arg("round"))

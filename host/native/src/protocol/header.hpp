@@ -64,9 +64,22 @@ struct Header {
     bool operator==(const Header &) const = default;
 };
 
-/// Return the worker that needs the sum of a chunk, by number; nothing if all of ``workers`` do.
+/// Return the worker that a chunk belongs to, by number; nothing if it belongs to all of ``workers``.
 inline std::optional<std::uint32_t> owner_of(std::uint32_t chunk, std::uint32_t round_size, std::uint32_t workers) {
-    return round_size & SCATTERED ? std::optional(chunk % workers) : std::nullopt;
+    return round_size & (SCATTERED | GATHERED) ? std::optional(chunk % workers) : std::nullopt;
+}
+
+/// Return true if the contribution of a worker has words, as in lanesum/protocol/packet.py.
+inline bool sends_words(std::uint32_t worker, std::optional<std::uint32_t> owner, std::uint32_t round_size) {
+    return owner == worker || (round_size & GATHERED) == 0;
+}
+
+/// Return true if the result of a chunk has words for a worker, as in lanesum/protocol/packet.py.
+inline bool gets_words(std::uint32_t worker, std::optional<std::uint32_t> owner, std::uint32_t round_size) {
+    if ((round_size & GATHERED) != 0) {
+        return owner != worker || (round_size & CERTIFIED) != 0;
+    }
+    return !owner || *owner == worker;
 }
 
 }  // namespace lanesum

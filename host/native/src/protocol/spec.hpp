@@ -24,6 +24,7 @@ inline constexpr std::uint32_t OPENING = 1;
 inline constexpr std::uint32_t NONCE_WORDS = 2;
 inline constexpr std::uint32_t CERTIFIED = 134217728;
 inline constexpr std::uint32_t SCATTERED = 67108864;
+inline constexpr std::uint32_t GATHERED = 268435456;
 
 enum Kind : std::uint32_t {
     KIND_CONTRIBUTION = 1,

@@ -2,11 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/partial_sums.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "lanes/lanes.hpp"
 
 namespace lanesum::server {
+namespace {
+
+void combine(LaneOp op, std::span<std::uint32_t> sum, const Payload &payload, bool first) {
+    if (payload.bytes != nullptr) {
+        contribute(op, sum, payload.bytes, payload.wide, payload.code_table, first);
+    } else if (first) {
+        std::ranges::fill(sum, 0);
+    }
+}
+
+}  // namespace
 
 std::unique_ptr<PartialSum> PartialSumPool::acquire(std::size_t words) {
     if (free_.empty()) {
@@ -37,7 +49,7 @@ Acceptance PartialSums::add(std::uint32_t worker, const Payload &payload, std::s
     }
     if (single_workers_ && !sums_.empty()) {
         PartialSum &sum = *sums_.front();
-        contribute(op_, sum.words(), payload.bytes, payload.wide, payload.code_table, false);
+        combine(op_, sum.words(), payload, false);
         sum.workers.insert(worker);
         workers_.insert(worker);
         ++count_;
@@ -80,11 +92,11 @@ Acceptance PartialSums::accept(const WorkerSet &workers, const Payload &payload,
                                PartialSumPool &pool) {
     if (single_workers_ && !sums_.empty()) {
         PartialSum &sum = *sums_.front();
-        contribute(op_, sum.words(), payload.bytes, payload.wide, payload.code_table, false);
+        combine(op_, sum.words(), payload, false);
         sum.workers |= workers;
     } else {
         std::unique_ptr<PartialSum> sum = pool.acquire(words);
-        contribute(op_, sum->words(), payload.bytes, payload.wide, payload.code_table, true);
+        combine(op_, sum->words(), payload, true);
         sum->workers = workers;
         sums_.push_back(std::move(sum));
     }

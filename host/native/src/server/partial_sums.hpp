@@ -19,7 +19,7 @@ enum class Acceptance { ACCEPTED, DUPLICATE, OVERLAP };
 
 /// Words of a contribution, in network byte order.
 struct Payload {
-    const std::byte *bytes;
+    const std::byte *bytes;  ///< null: all words are 0
     bool wide;  ///< true: accumulator words; false: uplink words
     const std::uint8_t *code_table;
 };

@@ -46,8 +46,14 @@ std::variant<Refusal, std::uint32_t, WorkerSet> ServedJob::check(const Header &h
     if (opening ? header.op != static_cast<std::uint32_t>(LaneOp::OR) : !job_.allows(header.op)) {
         return Refusal::OPERATION;
     }
+    const auto op = static_cast<LaneOp>(header.op);
+    if ((header.racks & GATHERED) != 0 && shape_of(op).widens()) {
+        return Refusal::OPERATION;
+    }
     if ((header.flags & FLAG_UPPER) == 0) {
-        if (header.words != uplink_words(static_cast<LaneOp>(header.op), job_.accumulator_words)) {
+        const auto owner = owner_of(header.chunk, header.racks, members_.size());
+        const bool has_words = sends_words(sender.worker, owner, header.racks);
+        if (header.words != (has_words ? uplink_words(op, job_.accumulator_words) : 0)) {
             return Refusal::SIZE;
         }
         return sender.worker;
@@ -81,7 +87,8 @@ Outcome ServedJob::contribute(const sockaddr_in &sender, const Header &header, c
         return *refusal;
     }
     const std::uint32_t flags = (header.flags & KEPT_FLAGS) | (congested ? FLAG_ECN : 0u);
-    const Payload words{payload, (header.flags & FLAG_UPPER) != 0, job_.codes()};
+    // Others have no words for a worker's chunk of a gathered round.
+    const Payload words{header.words == 0 ? nullptr : payload, (header.flags & FLAG_UPPER) != 0, job_.codes()};
     const std::lock_guard guard(slots_.run_of(header).lock);
     if (const std::uint32_t *worker = std::get_if<std::uint32_t>(&checked)) {
         return answer(header, index, *worker, words, flags, on_switches, answers);
@@ -128,14 +135,14 @@ ServerDecision ServedJob::answer(const Header &header, const MemberIndex &sender
     return decision;
 }
 
-// Workers that do not own the chunk get the header alone.
+// Workers that need no words of the chunk get the header alone.
 template <typename Workers>
 void ServedJob::answer_result(const Header &asked, const ServerEntry &entry, const Header &result,
                               const Workers &workers, Answers &answers) const {
     const std::optional<std::uint32_t> owner = owner_of(asked.chunk, asked.racks, members_.size());
     std::span<const std::byte> full, header_only;
     each_worker(workers, [&](std::uint32_t worker) {
-        const bool needs_words = !owner || *owner == worker;
+        const bool needs_words = gets_words(worker, owner, asked.racks);
         std::span<const std::byte> &datagram = needs_words ? full : header_only;
         if (datagram.empty()) {
             Header own = result;

@@ -11,20 +11,21 @@
 namespace lanesum::transport {
 
 ChunkBatch::ChunkBatch(Header header, std::span<const std::uint32_t> words, std::uint32_t chunks,
-                       std::size_t packet_words, std::size_t data_words, std::uint32_t shards, std::uint64_t position,
-                       std::uint32_t slots, std::shared_ptr<const Certification> certification)
+                       std::size_t packet_words, std::size_t data_words, std::uint32_t shards,
+                       std::optional<std::uint32_t> own, std::uint64_t position, std::uint32_t slots,
+                       std::shared_ptr<const Certification> certification)
     : words_(words),
       chunks_(chunks),
       packet_words_(packet_words),
       data_words_(data_words),
       shards_(shards),
+      own_(own),
       position_(position),
       slots_(slots),
       certification_(std::move(certification)),
       op_(static_cast<LaneOp>(header.op)),
       epoch_(header.epoch) {
-    header.words = static_cast<std::uint32_t>(packet_words);
-    header.flags = header.chunk = header.shadow = header.slot = 0;
+    header.words = header.flags = header.chunk = header.shadow = header.slot = 0;
     header.pack(template_);
 }
 
@@ -36,9 +37,13 @@ void ChunkBatch::lay_out(std::uint32_t chunk, std::uint32_t flags, std::byte *pa
     own.chunk = chunk;
     own.shadow = position / slots_ & 1;
     own.slot = slot(chunk);
+    own.words = has_words(chunk) ? static_cast<std::uint32_t>(packet_words_) : 0;
     own.pack(packet);
     for (std::size_t i = 0; i < HEADER_BYTES; ++i) {
         packet[i] |= template_[i];
+    }
+    if (own.words == 0) {
+        return;
     }
     const std::span<const std::uint32_t> present = words_of(chunk);
     std::byte *payload = packet + HEADER_BYTES;
@@ -49,12 +54,15 @@ void ChunkBatch::lay_out(std::uint32_t chunk, std::uint32_t flags, std::byte *pa
     }
 }
 
-/// Returns the words of data of a chunk, without its padding.
+/// Returns the words of data of a chunk that has words, without its padding.
 std::span<const std::uint32_t> ChunkBatch::words_of(std::uint32_t chunk) const {
-    const std::uint32_t number = chunk - first_;
-    const std::size_t shard_words = words_.size() / shards_;
-    const std::size_t begin = std::min(number / shards_ * data_words_, shard_words);
-    return words_.subspan(number % shards_ * shard_words + begin, std::min(data_words_, shard_words - begin));
+    if (!kept_.empty()) {
+        return words_.subspan((chunk - first_) * data_words_, data_words_);
+    }
+    const std::size_t shard_words = words_.size() / (own_ ? 1 : shards_);
+    const std::size_t begin = std::min(chunk / shards_ * data_words_, shard_words);
+    const std::size_t shard = own_ ? 0 : chunk % shards_ * shard_words;
+    return words_.subspan(shard + begin, std::min(data_words_, shard_words - begin));
 }
 
 void ChunkBatch::keep_last(std::uint32_t chunks) {
@@ -66,13 +74,14 @@ void ChunkBatch::keep_last(std::uint32_t chunks) {
     std::vector<std::uint32_t> kept;
     kept.reserve((chunks_ - first) * data_words_);
     for (std::uint32_t chunk = first; chunk < chunks_; ++chunk) {
-        const std::span<const std::uint32_t> present = words_of(chunk);
-        kept.insert(kept.end(), present.begin(), present.end());
+        if (has_words(chunk)) {
+            const std::span<const std::uint32_t> present = words_of(chunk);
+            kept.insert(kept.end(), present.begin(), present.end());
+        }
         kept.resize((chunk + 1 - first) * data_words_);
     }
     kept_ = std::move(kept);
     words_ = kept_;
-    shards_ = 1;
     first_ = first;
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,25 +23,29 @@ public:
     ///        padded with zeros.
     /// @param data_words words of data in a packet of ``packet_words``.
     /// @param shards the words are equal shards, whose packets take turns.
+    /// @param own the words are one of as many shards, this one; the packets of the others have a header alone.
     /// @param certification makes the other words; null if there are none.
     ChunkBatch(Header header, std::span<const std::uint32_t> words, std::uint32_t chunks, std::size_t packet_words,
-               std::size_t data_words, std::uint32_t shards, std::uint64_t position, std::uint32_t slots,
-               std::shared_ptr<const Certification> certification);
+               std::size_t data_words, std::uint32_t shards, std::optional<std::uint32_t> own, std::uint64_t position,
+               std::uint32_t slots, std::shared_ptr<const Certification> certification);
 
     /// The first chunk that is kept.
     std::uint32_t first() const { return first_; }
     std::uint32_t size() const { return chunks_ - first_; }
     bool has(std::uint32_t chunk) const { return first_ <= chunk && chunk < chunks_; }
     std::uint32_t slot(std::uint32_t chunk) const { return static_cast<std::uint32_t>((position_ + chunk) % slots_); }
-    std::size_t packet_bytes() const { return HEADER_BYTES + packet_words_ * WORD_BYTES; }
+    std::size_t packet_bytes(std::uint32_t chunk) const {
+        return HEADER_BYTES + (has_words(chunk) ? packet_words_ * WORD_BYTES : 0);
+    }
 
-    /// Writes the UDP payload of one chunk, ``packet_bytes()`` long.
+    /// Writes the UDP payload of one chunk, ``packet_bytes(chunk)`` long.
     void lay_out(std::uint32_t chunk, std::uint32_t flags, std::byte *packet) const;
 
     /// Drops all but the last ``chunks`` packets, and copies their words.
     void keep_last(std::uint32_t chunks);
 
 private:
+    bool has_words(std::uint32_t chunk) const { return !own_ || chunk % shards_ == *own_; }
     std::span<const std::uint32_t> words_of(std::uint32_t chunk) const;
 
     std::byte template_[HEADER_BYTES];
@@ -50,7 +55,8 @@ private:
     std::uint32_t chunks_;
     std::size_t packet_words_;
     std::size_t data_words_;
-    std::uint32_t shards_;  // 1 once the words are those of kept_
+    std::uint32_t shards_;
+    std::optional<std::uint32_t> own_;
     std::uint64_t position_;
     std::uint32_t slots_;
     std::shared_ptr<const Certification> certification_;

@@ -23,11 +23,11 @@ Membership::Membership(const JobTicket &ticket)
 }
 
 bool Membership::contributors(const Header &header, std::span<const std::byte> datagram,
-                              std::span<std::uint32_t> bitmaps, bool owned) const {
+                              std::span<std::uint32_t> bitmaps, bool needs_words) const {
     const bool has_trailer = two_levels_ && (header.flags & FLAG_PARTIAL);
     const std::size_t trailer_bytes = has_trailer ? members_.size() * WORD_BYTES : 0;
     if (datagram.size() != result_bytes_ + trailer_bytes &&
-        (owned || datagram.size() != HEADER_BYTES + trailer_bytes)) {
+        (needs_words || datagram.size() != HEADER_BYTES + trailer_bytes)) {
         return false;
     }
     if (!(header.flags & FLAG_PARTIAL)) {
@@ -62,6 +62,12 @@ bool Membership::contributors(const Header &header, std::span<const std::byte> d
         count += static_cast<std::uint32_t>(std::popcount(bitmaps[rack]));
     }
     return count >= quorum_;
+}
+
+std::vector<std::uint32_t> Membership::only(std::uint32_t worker) const {
+    std::vector<std::uint32_t> bitmaps(members_.size());
+    bitmaps[places_[worker].rack] = std::uint32_t{1} << places_[worker].bit;
+    return bitmaps;
 }
 
 bool Membership::has_own(const Header &pending) const {

@@ -29,9 +29,11 @@ public:
 
     /// Writes the contributors of a result to ``bitmaps``, one per rack. Returns false, with ``bitmaps`` undefined, if
     /// the worker must refuse the result.
-    /// @param owned this worker needs the sum, so a header-only result is not valid.
+    /// @param needs_words a header-only result is not valid.
     bool contributors(const Header &header, std::span<const std::byte> datagram, std::span<std::uint32_t> bitmaps,
-                      bool owned) const;
+                      bool needs_words) const;
+    /// Returns the bitmaps of one worker alone.
+    std::vector<std::uint32_t> only(std::uint32_t worker) const;
 
     bool includes_own(std::span<const std::uint32_t> bitmaps) const { return bitmaps[place_.rack] >> place_.bit & 1; }
     bool has_own(const Header &pending) const;

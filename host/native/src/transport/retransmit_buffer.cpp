@@ -63,7 +63,7 @@ void RetransmitBuffer::due(double now, Outbox &outbox) {
         requests.sent_at = now;
         requests.requested = false;
         outbox.add(*packets->batch, chunk, FLAG_RETRANSMISSION | (requests.bypass ? FLAG_BYPASS : 0u));
-        link_->count_sent(packets->batch->packet_bytes(), true, requests.bypass, true);
+        link_->count_sent(packets->batch->packet_bytes(chunk), true, requests.bypass, true);
     }
     requests_.clear();
 }

@@ -46,10 +46,10 @@ std::uint64_t RoundSequence::position() const {
 }
 
 std::shared_ptr<RoundState> RoundSequence::start(LaneOp op, std::span<const std::uint32_t> words, bool opening,
-                                                 bool scattered) {
+                                                 bool scattered, bool gathered) {
     assert(can_start());
     auto round = std::make_shared<RoundState>(shares_.front()->shared_link(), op, words, next_epoch_,
-                                              shares_.front()->end(), opening, scattered);
+                                              shares_.front()->end(), opening, scattered, gathered);
     for (const auto &share : shares_) {
         share->begin(round);
     }

@@ -41,8 +41,9 @@ public:
     /// unchanged, until ``finish`` of this round, or until no method of this object is called any more.
     /// @param opening the round opens the session; its packets bypass the switches.
     /// @param scattered each worker gets the sum of its shard; the words are equal shards of whole groups.
+    /// @param gathered each worker gets the shards of all; the words are the shard of this one.
     std::shared_ptr<RoundState> start(LaneOp op, std::span<const std::uint32_t> words, bool opening = false,
-                                      bool scattered = false);
+                                      bool scattered = false, bool gathered = false);
 
     /// Sets the number of the next round; only while no round is in flight. Of ``stats``, only foreign packets remain.
     void continue_at(std::uint32_t epoch);

@@ -16,20 +16,22 @@ std::uint32_t chunks_of(std::size_t words, std::size_t packet_words) {
 }  // namespace
 
 RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const std::uint32_t> words, std::uint32_t epoch,
-                       std::uint64_t begin, bool opening, bool scattered)
+                       std::uint64_t begin, bool opening, bool scattered, bool gathered)
     : link_(std::move(link)),
       certification_(link_->certification),
       data_words_(certification_ ? certification_->data_words(op) : link_->ticket.accumulator_words),
-      shards_(scattered ? link_->ticket.workers : 1),
-      own_shard_(scattered ? link_->ticket.worker : 0),
-      chunks_(shards_ * chunks_of(words.size() / shards_, uplink_words(op, data_words_))),
+      shards_(scattered || gathered ? link_->ticket.workers : 1),
+      kept_(gathered ? shards_ : 1),
+      chunks_(shards_ * chunks_of(words.size() * kept_ / shards_, uplink_words(op, data_words_))),
       epoch_(epoch),
       begin_(begin),
-      size_{op, words.size(), scattered},
-      opening_(opening),
-      result_words_(result_words(op, words.size() / shards_)),
+      size_{op, words.size() * kept_, scattered, gathered},
+      wire_size_(static_cast<std::uint32_t>(size_.words) | (certified() ? CERTIFIED : 0u) |
+                 (scattered ? SCATTERED : 0u) | (gathered ? GATHERED : 0u)),
+      bypasses_(opening || gathered),
+      result_words_(result_words(op, size_.words / shards_)),
       racks_(link_->membership.members().size()),
-      result_(memory::allocate_words(chunks_ / shards_ * data_words_)),
+      result_(memory::allocate_words(kept_ * result_stride())),
       contributors_(chunks_ * racks_),
       done_(chunks_),
       parts_(link_->shares->count()),
@@ -47,11 +49,15 @@ RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const st
     header.op = static_cast<std::uint32_t>(op);
     header.spare = opening ? OPENING : 0;
     header.workers = std::uint32_t{1} << ticket.place().bit;
-    header.racks =
-        static_cast<std::uint32_t>(words.size()) | (certified() ? CERTIFIED : 0u) | (scattered ? SCATTERED : 0u);
+    header.racks = wire_size_;
     header.fan_in_workers = ticket.worker & 0xFF;
     batch_ = std::make_shared<ChunkBatch>(header, words, chunks_, uplink_words(op, ticket.accumulator_words),
-                                          uplink_words(op, data_words_), shards_, begin, ticket.slots, certification_);
+                                          uplink_words(op, data_words_), shards_,
+                                          gathered ? std::optional(ticket.worker) : std::nullopt, begin, ticket.slots,
+                                          certification_);
+    if (gathered) {
+        std::ranges::copy(words, result_.get() + ticket.worker * result_stride());
+    }
 }
 
 std::uint32_t RoundState::done_chunks() {
@@ -131,14 +137,23 @@ std::uint64_t RoundState::refused_results() const {
 
 bool RoundState::load_result(std::uint32_t chunk, std::span<const std::byte> datagram,
                              std::span<const std::uint32_t> bitmaps) {
-    if (!is_owned(chunk)) {
+    if (!needs_words(chunk)) {
         return true;
     }
-    const std::span<std::uint32_t> data{result_.get() + chunk / shards_ * data_words_, data_words_};
+    const std::size_t shard = chunk % shards_ % kept_ * result_stride();
+    const std::span<std::uint32_t> data{result_.get() + shard + chunk / shards_ * data_words_, data_words_};
     const std::byte *const payload = datagram.data() + HEADER_BYTES;
     load_words(data, payload);
-    return certification_ == nullptr ||
-           certification_->is_right(size_.op, epoch_, chunk, data, payload + data_words_ * WORD_BYTES, bitmaps);
+    if (certification_ == nullptr) {
+        return true;
+    }
+    // The words of a gathered chunk are of one worker.
+    std::vector<std::uint32_t> only;
+    if (kept_ > 1) {
+        only = link_->membership.only(chunk % kept_);
+        bitmaps = only;
+    }
+    return certification_->is_right(size_.op, epoch_, chunk, data, payload + data_words_ * WORD_BYTES, bitmaps);
 }
 
 void RoundState::store_result(std::uint32_t share, std::uint32_t chunk, std::span<const std::uint32_t> bitmaps) {

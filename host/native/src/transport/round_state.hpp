@@ -27,6 +27,7 @@ struct RoundSize {
     LaneOp op;
     std::uint64_t words;
     bool scattered;
+    bool gathered;
 };
 
 class RoundState {
@@ -37,15 +38,17 @@ public:
     /// @param begin running position of the first chunk, counted since the session began.
     /// @param opening the round opens the session.
     /// @param scattered each worker gets the sum of its shard, as in lanesum/transport/round_state.py.
+    /// @param gathered each worker gets the shards of all, as there.
     RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const std::uint32_t> words, std::uint32_t epoch,
-               std::uint64_t begin, bool opening = false, bool scattered = false);
+               std::uint64_t begin, bool opening = false, bool scattered = false, bool gathered = false);
 
     std::uint32_t chunks() const { return chunks_; }
     std::uint32_t epoch() const { return epoch_; }
     std::uint64_t begin() const { return begin_; }
     std::uint64_t end() const { return begin_ + chunks_; }
     const RoundSize &size() const { return size_; }
-    bool opening() const { return opening_; }
+    /// All packets bypass the switches: in the opening, and in gathered rounds.
+    bool bypasses() const { return bypasses_; }
     const std::shared_ptr<ChunkBatch> &batch() const { return batch_; }
     /// Accumulator words of data in a packet.
     std::size_t data_words() const { return data_words_; }
@@ -65,8 +68,11 @@ public:
     /// Chunks without a result.
     std::uint32_t left() const;
     bool answered() const;
-    /// This worker needs the sum of the chunk.
-    bool is_owned(std::uint32_t chunk) const { return chunk % shards_ == own_shard_; }
+    /// A header-only result of the chunk is not enough for this worker.
+    bool needs_words(std::uint32_t chunk) const {
+        const JobTicket &ticket = link_->ticket;
+        return gets_words(ticket.worker, owner_of(chunk, wire_size_, ticket.workers), wire_size_);
+    }
     bool is_done(std::uint32_t chunk) const { return chunk >= chunks_ || done_[chunk]; }
     /// Number of leading chunks that have their results; the next chunk is the first without one.
     std::uint32_t done_chunks();
@@ -92,7 +98,10 @@ public:
     std::vector<std::uint32_t> missing_workers() const;
 
     /// Accumulator words in the machine's byte order, without padding; only those of done chunks are set.
+    /// Of a gathered round, those of the first of its ``kept()`` shards; each follows ``result_stride()`` words later.
     std::span<std::uint32_t> result() { return {result_.get(), result_words_}; }
+    std::uint32_t kept() const { return kept_; }
+    std::size_t result_stride() const { return chunks_ / shards_ * data_words_; }
     /// Bitmaps of the contributors, ``racks()`` for each chunk.
     std::span<std::uint32_t> contributors() { return contributors_; }
     std::size_t racks() const { return racks_; }
@@ -119,12 +128,13 @@ private:
     std::shared_ptr<const Certification> certification_;
     std::size_t data_words_;
     std::uint32_t shards_;
-    std::uint32_t own_shard_;
+    std::uint32_t kept_;  // shards of the result
     std::uint32_t chunks_;
     std::uint32_t epoch_;
     std::uint64_t begin_;
     RoundSize size_;
-    bool opening_;
+    std::uint32_t wire_size_;
+    bool bypasses_;
     std::shared_ptr<ChunkBatch> batch_;
     std::size_t result_words_;
     std::size_t racks_;

@@ -47,7 +47,7 @@ void SlotShare::retransmit(double now) {
     for (const auto &[sent, bypass, requested] : recovery_.detect_loss(now, probe_position(), scheduler_.has_free())) {
         const ChunkBatch &batch = *sent->round->batch();
         recovery_.on_retransmitted(*sent, now, bypass);
-        link_->count_sent(batch.packet_bytes(), true, bypass, requested);
+        link_->count_sent(batch.packet_bytes(sent->chunk), true, bypass, requested);
         const bool refused = bypass && sent->round->server_failed(link_->share, sent->chunk);
         outbox_.add(batch, sent->chunk,
                     FLAG_RETRANSMISSION | (bypass ? FLAG_BYPASS : 0u) | (refused ? FLAG_OVERFLOW : 0u));
@@ -61,9 +61,9 @@ void SlotShare::send_first(double now) {
          next = scheduler_.take_next(--left)) {
         const ChunkBatch &batch = *next.round->batch();
         const auto chunk = static_cast<std::uint32_t>(next.position - next.round->begin());
-        const bool bypass = next.round->opening() || link.slot_backoff.bypasses(scheduler_.slot(next.position));
+        const bool bypass = next.round->bypasses() || link.slot_backoff.bypasses(scheduler_.slot(next.position));
         recovery_.on_packet_sent(next.position, *next.round, now, bypass);
-        link.count_sent(batch.packet_bytes(), false, bypass);
+        link.count_sent(batch.packet_bytes(chunk), false, bypass);
         if (link.pacer) {
             link.pacer->spend(1);
         }
@@ -146,7 +146,7 @@ ReceiveOutcome SlotShare::take_result(RoundState &round, const Header &header, s
         return ReceiveOutcome::nothing;
     }
     const std::uint64_t position = round.begin() + chunk;
-    if (!link.membership.contributors(header, datagram, bitmaps_, round.is_owned(chunk)) ||
+    if (!link.membership.contributors(header, datagram, bitmaps_, round.needs_words(chunk)) ||
         !may_have_result(position)) {
         ++stats.foreign_packets;
         round.count_refused(link.share);
@@ -209,7 +209,7 @@ ReceiveOutcome SlotShare::take_conflict(const RoundState *own, const Header &hea
     ++link_->stats.conflicts;
     final_outbox_.clear();
     if (own != nullptr && header.chunk < own->chunks() && recovery_.sent(own->begin() + header.chunk) != nullptr) {
-        link_->count_sent(own->batch()->packet_bytes(), true, true, true);
+        link_->count_sent(own->batch()->packet_bytes(header.chunk), true, true, true);
         final_outbox_.add(*own->batch(), header.chunk, FLAG_RETRANSMISSION | FLAG_BYPASS);
     }
     final_outbox_.lay_out();
