@@ -22,7 +22,7 @@ from lanesum.codecs.elementwise import ElementwiseFixed
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.registry import CodecSpec
 from lanesum.codecs.shards import steps_of
-from lanesum.errors import ConfigurationError
+from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.keep_alive import KeepAlive
 from lanesum.session.all_gather import AllGather
 from lanesum.session.all_reduce import AllReduce, SessionPhases, V
@@ -381,6 +381,10 @@ class Session(Closing):
     def wake(self) -> None:
         """Interrupt ``AllReduce.wait``, or the next call of it; the only method that any thread may call."""
         self._transport.wake()
+
+    def interrupt(self, error: LanesumError, patience_s: float) -> None:
+        """Let all-reduces end with ``error`` after ``patience_s`` without progress; callable from any thread."""
+        self._transport.interrupt(error, patience_s)
 
     def describe(self) -> str:
         """Return the session's codec in one line; it must be equal on all workers."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import cast
 
@@ -25,7 +25,14 @@ def exchange(note: Note, group: dist.ProcessGroup | None, of: Iterable[int], wai
     after ``wait_s`` seconds, or if the store of the group does not answer.
     """
     group = cast(dist.ProcessGroup, group or dist.group.WORLD)
-    store, own, ranks = group.get_group_store(), dist.get_rank(group), dist.get_process_group_ranks(group)
+    ranks = dist.get_process_group_ranks(group)
+    return exchange_in(group.get_group_store(), dist.get_rank(group), ranks, note, of, wait_s)
+
+
+def exchange_in(
+    store: dist.Store, own: int, ranks: Sequence[int], note: Note, of: Iterable[int], wait_s: float
+) -> list[Note]:
+    """Exchange notes as :func:`exchange` does, in a ``store``; messages name rank ``n`` of it ``ranks[n]``."""
     try:
         number = store.add(f"lanesum.{own}", 1)
         store.set(f"lanesum.{own}.{number}", encode(note))
@@ -61,8 +68,8 @@ def decode(text: bytes) -> Note:
     note = json.loads(text)
     if note is None or isinstance(note, str):
         return note
-    if not isinstance(note, dict):
-        raise ValueError(f"A note is {type(note).__name__}: expected null, a string or an object.")
+    if not isinstance(note, dict) or "class" not in note:
+        raise ValueError(f"A note is {type(note).__name__}: expected null, a string or an error.")
     name, what, next_step = (str(note.pop(key, "")) for key in ("class", "what", "next_step"))
     classes = [LanesumError]
     for one in classes:  # it grows

@@ -86,6 +86,8 @@ class LanesumProcessGroup(dist.ProcessGroup):
             LANESUM_CODEC name one.
     """
 
+    _uses_nccl = True
+
     def __init__(
         self, store: dist.Store, rank: int, size: int, timeout: timedelta, options: Mapping[str, Any] | None
     ) -> None:
@@ -105,7 +107,7 @@ class LanesumProcessGroup(dist.ProcessGroup):
         self._others = dist.ProcessGroup(store, rank, size)
         gloo = dist.ProcessGroupGloo(dist.PrefixStore("gloo/", store), rank, size, timeout)
         self._register("cpu", kinds.GLOO, gloo)
-        if torch.cuda.is_available() and dist.is_nccl_available():
+        if self._uses_nccl and torch.cuda.is_available() and dist.is_nccl_available():
             nccl_options = dist.ProcessGroupNCCL.Options()
             nccl_options._timeout = timeout
             nccl = dist.ProcessGroupNCCL(dist.PrefixStore("nccl/", store), rank, size, nccl_options)
@@ -202,14 +204,20 @@ class LanesumProcessGroup(dist.ProcessGroup):
                 detached = tensor if tensor.is_sparse else tensor.detach()
                 output = None if outputs is None else outputs[number].detach()
                 own.append(detached if output is None else output)
-                futures.append(state.all_reduce(detached, average=average, output=output))
+                futures.append(self._begin(state, detached, average, output))
         except LanesumError as error:
             # DDP calls this from C++, where an exception would lose its type.
             failed: torch.futures.Future[torch.Tensor] = torch.futures.Future()
             failed.set_exception(error)  # type: ignore[arg-type]
-            raise_after_backward(lambda: cast(None, failed.wait()))
+            if self._state is None or self._state.raises_after_backward:
+                raise_after_backward(lambda: cast(None, failed.wait()))
             own, futures = [*own[: len(futures)], (outputs or tensors)[len(futures)]], [*futures, failed]
         return AllReduceWork(own, futures)
+
+    def _begin(
+        self, state: State, tensor: torch.Tensor, average: bool, output: torch.Tensor | None
+    ) -> torch.futures.Future[torch.Tensor]:
+        return state.all_reduce(tensor, average=average, output=output)
 
     def _compared(self, work: Any, tensors: list[torch.Tensor], op: Any) -> Any:
         """Let the job compare an all-reduce of gloo with those of the other ranks, which may be lanesum's.

@@ -60,6 +60,7 @@ class State(Closing):
     Attributes:
         closed: ``close`` was called; the process group can join a job again.
         error_feedback: the residuals, or None where error feedback is off.
+        raises_after_backward: ``backward()`` raises ``error``; otherwise the futures alone have it.
 
     One thread averages the buckets in the order of DDP, a few at a time, while backward computes the next ones. After a
     failure, ``backward()`` raises ``error``, and every later bucket an error of the same type that contains it. The
@@ -79,6 +80,7 @@ class State(Closing):
         alternative: dist.ProcessGroup | None = None,
     ) -> None:
         self.session = session
+        self.raises_after_backward = True
         self.host = host
         self._choice = None if alternative is None else PathChoice(alternative)
         self._after_leave: Callable[[], None] | None = None
@@ -294,7 +296,8 @@ class State(Closing):
             if self.error is not None:
                 raise self.error
 
-        raise_after_backward(check)
+        if self.raises_after_backward:
+            raise_after_backward(check)
         return future
 
     def _check_output(self, tensor: torch.Tensor, output: torch.Tensor, name: str) -> None:

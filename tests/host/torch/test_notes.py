@@ -51,9 +51,9 @@ def test_note_of_error_sets_only_parameters_of_class() -> None:
     assert vars(copy) == {"what": "Late.", "next_step": "", "missing": [1]}
 
 
-@pytest.mark.parametrize("text", [b"3", b"[]", b"true"])
+@pytest.mark.parametrize("text", [b"3", b"[]", b"true", b"{}"])
 def test_note_of_another_type_is_refused(text: bytes) -> None:
-    with pytest.raises(ValueError, match="expected null, a string or an object"):
+    with pytest.raises(ValueError, match="expected null, a string or an error"):
         notes.decode(text)
 
 

@@ -1,0 +1,8 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Process group of torchft: each quorum is a new life of the job."""
+
+from lanesum.torchft.peers import QuorumAbortedError, ReplicaLostError
+from lanesum.torchft.process_group import ProcessGroup
+
+__all__ = ["ProcessGroup", "QuorumAbortedError", "ReplicaLostError"]
