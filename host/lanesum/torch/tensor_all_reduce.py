@@ -207,6 +207,7 @@ class TensorAllReduce:
         elif self.communication.host is not None:
             vector = self.communication.host.reduce(vector, self.average)
         if feedback is not None:
+            vector = vector.reshape(-1)  # as the residuals
             self._scale = feedback.scale.value()
             if adds_error_feedback(codec, vector):
                 added = feedback.gather(vector, self.parts, self._scale)

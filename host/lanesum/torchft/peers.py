@@ -43,7 +43,7 @@ class QuorumAbortedError(TransportError, RuntimeError):
         super().__init__(f"The {label} was aborted: {why}", "Let the Manager begin the next quorum.")
 
 
-class Peers(Closing):
+class QuorumConnections(Closing):
     """Connections by the rank at the other end: rank 0 has all, the others have that of rank 0.
 
     Call ``start``, and ``close`` at the end, which the other ranks take as a loss of this one.
@@ -59,7 +59,7 @@ class Peers(Closing):
                 connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
     @classmethod
-    def accept(cls, listener: socket.socket, size: int, key: bytes, timeout_s: float) -> Peers:
+    def accept(cls, listener: socket.socket, size: int, key: bytes, timeout_s: float) -> QuorumConnections:
         """Return the connections of rank 0, which begin with ``key``. Raises NotReadyError, which names the others."""
         deadline, found = time.monotonic() + timeout_s, dict[int, socket.socket]()
         ranks = {key + rank.to_bytes(_RANK_BYTES): rank for rank in range(1, size)}
@@ -81,7 +81,7 @@ class Peers(Closing):
         return cls(found)
 
     @classmethod
-    def connect(cls, address: Address, rank: int, key: bytes, timeout_s: float) -> Peers:
+    def connect(cls, address: Address, rank: int, key: bytes, timeout_s: float) -> QuorumConnections:
         """Return the connection of another rank to rank 0. Raises NotReadyError."""
         try:
             connection = socket.create_connection(address, timeout_s)

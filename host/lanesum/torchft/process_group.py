@@ -25,9 +25,10 @@ from lanesum.torch.collectives import EXACT
 from lanesum.torch.process_group import _DEVICES, _DTYPES, BACKEND, AllReduceWork, LanesumProcessGroup
 from lanesum.torch.state import State
 from lanesum.torch.tensor_all_reduce import write
-from lanesum.torchft.gradients import Gradients
-from lanesum.torchft.peers import QuorumAbortedError, ReplicaLostError
+from lanesum.torchft.gradients import CommittedFeedback, Gradients
+from lanesum.torchft.peers import QuorumAbortedError, QuorumConnections, ReplicaLostError
 from lanesum.torchft.quorum import Quorum
+from lanesum.transport import JobTicket
 
 try:
     from torchft import process_group as torchft_groups
@@ -66,7 +67,9 @@ class ProcessGroup(torchft_groups.ProcessGroupWrapper):  # type: ignore[misc]
     ``fixed`` unless :meth:`compress` was called. Gloo serves everything else.
 
     Args:
-        timeout: of ``configure`` and of each operation.
+        timeout: of each operation.
+        connect_timeout: of each step of ``configure``. All ranks begin it when the Lighthouse has decided, so one that
+            does not come has ended.
         controller: ``host:port`` of the controller that admits the job of each quorum; the default is
             LANESUM_CONTROLLER. Without one, rank 0 of the quorum starts an aggregation server.
         job: name of the job at the controller; the default is LANESUM_JOB. Rank n of a replica has job ``NAME.n``.
@@ -79,12 +82,14 @@ class ProcessGroup(torchft_groups.ProcessGroupWrapper):  # type: ignore[misc]
         self,
         timeout: timedelta = timedelta(seconds=60),
         *,
+        connect_timeout: timedelta = timedelta(seconds=4),
         controller: str | None = None,
         job: str | None = None,
         address: str | None = None,
     ) -> None:
         super().__init__(timeout)
-        self._controller, self._address = controller_address(controller), address
+        self._connect_timeout, self._address = connect_timeout, address
+        self._controller = controller_address(controller)
         self._job = job or os.environ.get(environment.JOB)
         if self._controller is not None and not self._job:
             what = f"Controller {self._controller} needs a name of the job."
@@ -124,21 +129,25 @@ class ProcessGroup(torchft_groups.ProcessGroupWrapper):  # type: ignore[misc]
         label = "quorum" if self._quorum_id is None else f"quorum {self._quorum_id}"
         feedback = None if self._gradients is None else self._gradients.begin_quorum()
         codec = EXACT if self._gradients is None else self._gradients.codec
-        group = QuorumGroup(store, rank, world_size, self._timeout, label, self._gradients)
-        if world_size > 1:
-            version = importlib.metadata.version("lanesum")
-            quorum = Quorum(
-                store=store,
-                rank=rank,
-                size=world_size,
-                address=self._address or address_towards(self._towards),
-                timeout_s=self._timeout.total_seconds(),
-                description=f"{codec} error_feedback={feedback is not None} of lanesum {version}",
-                label=label,
-                controller=self._controller,
-                job=f"{self._job}.{self._group_rank or 0}",
-            )
-            group.join(quorum, codec, feedback)
+        connect = min(self._connect_timeout, self._timeout)
+        quorum = Quorum(
+            store=store,
+            rank=rank,
+            size=world_size,
+            address=self._address or address_towards(self._towards),
+            timeout_s=connect.total_seconds(),
+            description=f"{codec} error_feedback={feedback is not None} of {importlib.metadata.version('lanesum')}",
+            label=label,
+            controller=self._controller,
+            job=f"{self._job}.{self._group_rank or 0}",
+        )
+        with contextlib.ExitStack() as opened:
+            entered = quorum.enter(opened) if world_size > 1 else None
+            group = QuorumGroup(store, rank, world_size, connect, label, self._gradients)
+            group.set_timeout(self._timeout)
+            if entered is not None:
+                group.join(*entered, codec, feedback)
+            group.opened = opened.pop_all()
         return group
 
     def _opts_hook(self, opts: Any) -> Any:
@@ -156,7 +165,7 @@ class ProcessGroup(torchft_groups.ProcessGroupWrapper):  # type: ignore[misc]
         """Set the time-out of the operations that are waited for from now on."""
         super().set_timeout(timeout)
         if self._pg is not None:
-            self._pg.timeout = timeout
+            self._pg.set_timeout(timeout)
 
     def errored(self) -> Exception | None:
         """Return the error that needs another quorum, or None. The Manager calls it once, at the end of a step."""
@@ -190,7 +199,7 @@ class QuorumGroup(LanesumProcessGroup):
         self, store: dist.Store, rank: int, size: int, timeout: timedelta, label: str, gradients: Gradients | None
     ) -> None:
         self.timeout, self.label, self._gradients = timeout, label, gradients
-        self._opened = contextlib.ExitStack()
+        self.opened = contextlib.ExitStack()
         self._failure: BaseException | None = None
         super().__init__(store, rank, size, timeout, {"codec": EXACT})
 
@@ -201,18 +210,25 @@ class QuorumGroup(LanesumProcessGroup):
             for one in _DEVICES:
                 group._register_backend(torch.device(one), kind, backend)
 
-    def join(self, quorum: Quorum, codec: CodecSpec, feedback: Any) -> None:
-        """Join the job of the quorum. Raises the exceptions of ``Quorum.enter``."""
+    def join(
+        self, ticket: JobTicket, peers: QuorumConnections, codec: CodecSpec, feedback: CommittedFeedback | None
+    ) -> None:
+        """Begin a session with the ticket of this quorum. Raises the exceptions of ``Session``."""
+        seconds = self.timeout.total_seconds()
+        session = Session(ticket, codec=codec, deadline_s=seconds, busy_s=seconds)
         try:
-            ticket, peers = quorum.enter(self._opened)
-            session = Session(ticket, codec=codec, deadline_s=quorum.timeout_s, busy_s=quorum.timeout_s)
             self._state = state = State(session, error_feedback=feedback is not None)
-            state.error_feedback, state.raises_after_backward = feedback, False
-            state._warn_unused.detach()  # a quorum may end before its first sum
-            peers.start(lambda rank: session.interrupt(ReplicaLostError(rank, self.label), _PATIENCE_S))
         except BaseException:
-            self.abort()
+            session.close()
             raise
+        state.error_feedback, state.raises_after_backward = feedback, False
+        state._warn_unused.detach()  # a quorum may end before its first sum
+        peers.start(lambda rank: session.interrupt(ReplicaLostError(rank, self.label), _PATIENCE_S))
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Set the time-out of operations that begin now; also that of gloo."""
+        self.timeout = timeout
+        self._others._get_backend(torch.device("cpu")).set_timeout(timeout)
 
     def _joined(self) -> State | None:
         return self._state
@@ -262,7 +278,7 @@ class QuorumGroup(LanesumProcessGroup):
         """Leave the job, and tell the other ranks; idempotent."""
         if self._state is not None:
             self._state.close()
-        self._opened.close()
+        self.opened.close()
 
     shutdown = abort
 

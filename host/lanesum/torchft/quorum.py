@@ -22,7 +22,7 @@ from lanesum.protocol.spec import ETHERNET_MTU, MAX_RACKS, MAX_WORKERS
 from lanesum.rpc import controller as rpc
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.torch import notes
-from lanesum.torchft.peers import Peers
+from lanesum.torchft.peers import QuorumConnections
 from lanesum.transport import JobTicket
 from lanesum.transport.path_check import largest_words
 
@@ -55,7 +55,7 @@ class Quorum:
     controller: str | None
     job: str
 
-    def enter(self, opened: contextlib.ExitStack) -> tuple[JobTicket, Peers]:
+    def enter(self, opened: contextlib.ExitStack) -> tuple[JobTicket, QuorumConnections]:
         """Return the ticket and the connections of this rank; ``opened`` closes them. All ranks must call it.
 
         Raises:
@@ -99,9 +99,9 @@ class Quorum:
             raise self._invalid(ValueError(f"the job has {ticket.workers} workers, the quorum {self.size} ranks"))
         key = ticket.tag.to_bytes(4) + ticket.seed.to_bytes(8)  # known to the members alone
         if self.rank == 0:
-            peers = Peers.accept(listener, self.size, key, self.timeout_s)
+            peers = QuorumConnections.accept(listener, self.size, key, self.timeout_s)
         else:
-            peers = Peers.connect(places[0], self.rank, key, self.timeout_s)
+            peers = QuorumConnections.connect(places[0], self.rank, key, self.timeout_s)
         return ticket, opened.enter_context(peers)
 
     def _exchange(self, note: notes.Note, of: Iterable[int]) -> list[Any]:

@@ -17,7 +17,7 @@ from lanesum.torchft.gradients import Gradients
 from tests.host.torchft.threads import Ranks, seconds
 
 CODEC = "thc bits=3"
-SIZE = 4096
+SHAPE = (64, 64)  # not flat, as DiLoCo's tensors
 
 
 class Steps:
@@ -134,8 +134,8 @@ class Sums:
         self.ranks = Ranks([ProcessGroup(seconds(20)) for _ in range(3)])
         for group, steps in zip(self.ranks.groups, self.steps, strict=True):
             group.compress(steps, codec=CODEC, error_feedback=error_feedback)
-        self.given, self.summed = torch.zeros(SIZE), torch.zeros(SIZE)
-        self._vectors = torch.randn(3, SIZE, generator=torch.Generator().manual_seed(1))
+        self.given, self.summed = torch.zeros(SHAPE), torch.zeros(SHAPE)
+        self._vectors = torch.randn(3, *SHAPE, generator=torch.Generator().manual_seed(1))
 
     def begin(self, members: Sequence[int]) -> None:
         self.ranks.begin(members)

@@ -144,6 +144,7 @@ def test_abort_ends_sums_in_flight_everywhere(ranks: Ranks) -> None:
     assert time.monotonic() - begun < 5
     assert isinstance(errors[1], ReplicaLostError) and errors[1].rank == 0
     assert errors[0] is not None
+    assert str(ranks.groups[0].errored()).startswith("The quorum was aborted: abort was called.")
     for number in (0, 1):
         assert isinstance(ranks.groups[number].errored(), QuorumAbortedError)
     with pytest.raises(AssertionError, match="process group not initialized"):
