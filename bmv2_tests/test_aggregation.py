@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import Header, LaneOp
+from lanesum.protocol.spec import CERTIFIED, SCATTERED
 from lanesum_switch.frames import UdpFrame, internet_checksum, ipv4_int
 
 from .oracle import aggregate
@@ -116,6 +117,21 @@ def test_rounds_too_large_for_an_entry_are_routed(star: Star) -> None:
         port, frame = job.contribution(0, words, Place(epoch=1, round_words=round_words), checksum=True)
         assert star.exchange(port, frame) == routed(frame, SERVER)
     assert star.decisions().get("route_other_size", 0) == 32 - bits
+
+
+@pytest.mark.parametrize("marks", [CERTIFIED, SCATTERED, CERTIFIED | SCATTERED])
+def test_marked_rounds_are_summed_for_all_workers(star: Star, marks: int) -> None:
+    """A switch sends whole sums of scattered rounds, too; a round without the marks is another one."""
+    job = star.admit(3)
+    words = job.words(32)
+    marked, plain = (Place(chunk=1, round_words=192 | bits) for bits in (marks, 0))
+    assert star.contribute(job, 0, words[0], marked) == []
+    assert star.contribute(job, 1, words[1], marked) == []
+    total = aggregate(LaneOp.ADD32, words)
+    assert star.contribute(job, 2, words[2], marked) == job.result(total, marked)
+    assert star.contribute(job, 0, words[0], marked) == job.replay(0, total, marked)
+    assert star.contribute(job, 1, words[1], plain) == job.conflict(1, plain, marked)
+    assert "route_other_size" not in star.decisions()
 
 
 @pytest.mark.parametrize("name", TARGETS)
