@@ -226,10 +226,12 @@ class Session(Closing):
         if type(array) is not np.ndarray and is_tensor(array):
             from lanesum.codecs import tensors  # PyTorch is imported already
 
-            flat, restored = tensors.as_bytes(array)
+            flat, tensor_of = tensors.as_bytes(array)
+            codec = AllGather(self.ticket, description, tensor_of)
         else:
-            flat, restored = _as_bytes(np.asarray(array))
-        codec, workers = AllGather(self.ticket, description, restored), self.ticket.workers
+            flat, array_of = _as_bytes(np.asarray(array))
+            codec = AllGather(self.ticket, description, array_of)
+        workers = self.ticket.workers
         context = CodecContext(workers=workers, worker=self.ticket.worker, round=self._num_all_reduces)
         self._num_all_reduces += 1
         steps = codec.all_reduce(flat, context)

@@ -19,8 +19,8 @@ from lanesum_lab.bench import allreduce, registry, server
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.places import HUB
 from lanesum_lab.forecast.costs import REFERENCE, HostCosts
-from lanesum_lab.forecast.methods import InNetwork, Peer
-from lanesum_lab.forecast.scenario import NONE, Scenario
+from lanesum_lab.forecast.methods import InNetwork, PeerMethod
+from lanesum_lab.forecast.scenario import NONE, ForecastScenario
 from lanesum_lab.forecast.simulation import forecast
 
 _MEASURED_VALUES = 2_000_000
@@ -106,7 +106,7 @@ def run(settings: ForecastSettings) -> dict[str, Any]:
     )
     figures = []
     for one in measured["figures"]:
-        scenario = Scenario(
+        scenario = ForecastScenario(
             workers=one["workers"],
             rate=one["rate_mbit"],
             parameters=str(settings.values),
@@ -117,7 +117,9 @@ def run(settings: ForecastSettings) -> dict[str, Any]:
             virtual=True,
         )
         network, job = scenario.network(), scenario.job()
-        method = Peer("gloo", network, costs) if one["by"] == "gloo" else InNetwork(one["by"], network, job, costs)
+        method = (
+            PeerMethod("gloo", network, costs) if one["by"] == "gloo" else InNetwork(one["by"], network, job, costs)
+        )
         seconds = forecast(method, network, job, scenario.seed).step_s
         figures.append(
             {

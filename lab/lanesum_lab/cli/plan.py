@@ -21,13 +21,13 @@ from lanesum_lab.bench import pictures
 from lanesum_lab.bench.forecast import measure_costs
 from lanesum_lab.forecast.costs import REFERENCE
 from lanesum_lab.forecast.plan import PLAN_COLUMNS, rows, run
-from lanesum_lab.forecast.scenario import Scenario
+from lanesum_lab.forecast.scenario import ForecastScenario
 
 app = typer.Typer(add_completion=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOptions(Scenario):
+class PlanOptions(ForecastScenario):
     """Options of ``lanesum plan``: the scenario, where the costs of hosts come from, and what is written."""
 
     measure: Annotated[bool, typer.Option("--measure", help="Measure the costs of hosts here, in a minute.")] = False

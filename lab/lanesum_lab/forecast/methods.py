@@ -32,7 +32,7 @@ LESS_EXACT = ("two-shot-4",)
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class BucketTraffic:
     """Bytes of one bucket on a worker's link, with all headers, preamble, gap and frame check."""
 
     up: float
@@ -40,20 +40,20 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PipelineStage:
     """A step of a segment of a bucket: ``resource`` is busy for ``seconds``; a delay without one."""
 
     resource: str | None
     seconds: float
 
 
-class Peer:
+class PeerMethod:
     """All-reduce by a process group, in two shots of quantized values, or by a parameter server."""
 
     def __init__(self, name: str, network: ForecastNetwork, costs: HostCosts) -> None:
         self.name, self._network, self._costs = name, network, costs
 
-    def traffic(self, values: int) -> Traffic:
+    def traffic(self, values: int) -> BucketTraffic:
         """Return the bytes of a bucket."""
         workers = self._network.workers
         ring = gloo_bytes(workers, self._network.wire_overhead) * values
@@ -65,7 +65,7 @@ class Peer:
             ring *= _TWO_SHOT[self.name] / 32
         else:
             ring *= workers / (workers - 1) / 2
-        return Traffic(ring, ring)
+        return BucketTraffic(ring, ring)
 
     def seconds(self, values: int) -> float:
         """Return the time of a bucket: link and host take turns irregularly, messages wait for each other."""
@@ -117,13 +117,13 @@ class InNetwork:
             )
         self._codec = _sized(name, network.workers, job.adaptive)
 
-    def traffic(self, values: int) -> Traffic:
+    def traffic(self, values: int) -> BucketTraffic:
         """Return the bytes of a bucket, without retransmissions."""
         up = down = 0.0
         for _, chunks, contribution, result in self._rounds(values):
             up += chunks * contribution
             down += chunks * result
-        return Traffic(up, down)
+        return BucketTraffic(up, down)
 
     def chunks(self, values: int) -> int:
         """Return the packets of a bucket that a worker sends."""
@@ -137,7 +137,7 @@ class InNetwork:
             for _, chunks, contribution, result in first
         )
 
-    def stages(self, values: int, segments: int) -> list[Stage]:
+    def stages(self, values: int, segments: int) -> list[PipelineStage]:
         """Return the stages of one of ``segments`` equal parts of a bucket."""
         network, costs = self.network, self.costs
         *_, (shape, chunks, contribution, result) = self._rounds(values)
@@ -145,25 +145,25 @@ class InNetwork:
         encode_s, decode_s = (values / segments * one for one in costs.codec(self.name.split()[0]))
         half_s = part * self.costs.chunk_s / 2
         stages = [
-            Stage("host", encode_s + half_s),
-            Stage("up", part * contribution * 8 / self._windowed(contribution)),
-            Stage(None, network.one_way_s / 2),
+            PipelineStage("host", encode_s + half_s),
+            PipelineStage("up", part * contribution * 8 / self._windowed(contribution)),
+            PipelineStage(None, network.one_way_s / 2),
         ]
         if network.profile is None:
-            stages.append(Stage("server", part * network.workers * costs.contribution_s))
+            stages.append(PipelineStage("server", part * network.workers * costs.contribution_s))
         elif network.profile.passes > 1:
             each, whole = recirculated_bytes(network.profile, shape.op)
             of_rack = math.ceil(network.workers / network.racks)
-            stages.append(Stage("recirculation", part * (each * of_rack + whole) * 8 / PORT_BITS_PER_SECOND))
+            stages.append(PipelineStage("recirculation", part * (each * of_rack + whole) * 8 / PORT_BITS_PER_SECOND))
         if network.racks > 1:
             # A switch sends one sum of its rack; without one all contributions cross.
             crossing = result if network.profile is not None else contribution * network.workers / network.racks
-            stages.append(Stage("rack", part * crossing * 8 / network.rack_rate))
+            stages.append(PipelineStage("rack", part * crossing * 8 / network.rack_rate))
         return [
             *stages,
-            Stage(None, network.one_way_s / 2),
-            Stage("down", part * result * 8 / self._windowed(result)),
-            Stage("host", half_s + decode_s),
+            PipelineStage(None, network.one_way_s / 2),
+            PipelineStage("down", part * result * 8 / self._windowed(result)),
+            PipelineStage("host", half_s + decode_s),
         ]
 
     def busy_s(self, values: int) -> dict[str, float]:

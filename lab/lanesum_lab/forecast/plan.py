@@ -12,8 +12,8 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.placement import place
 from lanesum_lab.forecast.costs import HostCosts
-from lanesum_lab.forecast.methods import LESS_EXACT, PEERS, InNetwork, Peer
-from lanesum_lab.forecast.scenario import ForecastNetwork, Scenario
+from lanesum_lab.forecast.methods import LESS_EXACT, PEERS, InNetwork, PeerMethod
+from lanesum_lab.forecast.scenario import ForecastNetwork, ForecastScenario
 from lanesum_lab.forecast.simulation import StepTimes, forecast
 
 PLAN_COLUMNS = ("by", "bucket, ms", "step, ms", "communication", "times best peer", "MB up", "MB down", "limit")
@@ -37,13 +37,13 @@ class Forecast:
     in_network: bool
 
 
-def run(scenario: Scenario, costs: HostCosts) -> dict[str, Any]:
+def run(scenario: ForecastScenario, costs: HostCosts) -> dict[str, Any]:
     """Return all forecasts, the needs of the job and the advice, JSON-ready.
 
     Raises ConfigurationError, TopologyError.
     """
     network, job = scenario.network(), scenario.job()
-    methods: list[Peer | InNetwork] = []
+    methods: list[PeerMethod | InNetwork] = []
     refused: dict[str, str] = {}
     for name in job.codecs:
         try:
@@ -52,7 +52,7 @@ def run(scenario: Scenario, costs: HostCosts) -> dict[str, Any]:
             refused[name] = str(error)
     own = list(methods)
     # NCCL has no processes without a GPU.
-    methods += [Peer(name, network, costs) for name in PEERS if scenario.device == "cuda" or "nccl" not in name]
+    methods += [PeerMethod(name, network, costs) for name in PEERS if scenario.device == "cuda" or "nccl" not in name]
     forecasts = []
     for method in methods:
         busy = method.busy_s(job.per_bucket)
@@ -71,7 +71,7 @@ def run(scenario: Scenario, costs: HostCosts) -> dict[str, Any]:
     peer = min(peers, key=lambda one: one.times.step_s)
     return {
         "advice": _advice(forecasts, peer, refused),
-        "scenario": {field.name: getattr(scenario, field.name) for field in dataclasses.fields(Scenario)},
+        "scenario": {field.name: getattr(scenario, field.name) for field in dataclasses.fields(ForecastScenario)},
         "costs": costs.source,
         "compute_s": job.compute_s,
         "forecasts": [

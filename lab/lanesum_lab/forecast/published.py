@@ -12,7 +12,7 @@ import statistics
 
 from lanesum_lab.forecast.costs import REFERENCE
 from lanesum_lab.forecast.plan import run
-from lanesum_lab.forecast.scenario import NONE, Scenario
+from lanesum_lab.forecast.scenario import NONE, ForecastScenario
 from lanesum_lab.markdown import markdown_table
 
 RATES = (1_000.0, 10_000.0, 25_000.0)
@@ -30,7 +30,7 @@ def deviations() -> dict[tuple[str, float], tuple[float, float]]:
     """Return forecast in milliseconds, and deviation from the measurement, by method and rate."""
     found = {}
     for number, rate in enumerate(RATES):
-        scenario = Scenario(
+        scenario = ForecastScenario(
             workers=4,
             rate=rate,
             parameters="25M",

@@ -28,7 +28,7 @@ _VALUE_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class ForecastScenario:
     """Network and job of a forecast; its fields are the options of ``lanesum plan``."""
 
     workers: Annotated[int | None, typer.Option(help="Number of workers; by default all of the topology.")] = None

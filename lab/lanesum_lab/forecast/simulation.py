@@ -16,7 +16,7 @@ import numpy as np
 import simpy
 
 from lanesum.transport.constants import MAX_ROUNDS_IN_FLIGHT
-from lanesum_lab.forecast.methods import InNetwork, Peer, Stage
+from lanesum_lab.forecast.methods import InNetwork, PeerMethod, PipelineStage
 from lanesum_lab.forecast.scenario import ForecastJob, ForecastNetwork
 
 # Backward takes twice as long as forward: it computes the gradients of inputs and of weights.
@@ -44,7 +44,7 @@ class StepTimes:
     slow_step_s: float
 
 
-def forecast(method: Peer | InNetwork, network: ForecastNetwork, job: ForecastJob, seed: int) -> StepTimes:
+def forecast(method: PeerMethod | InNetwork, network: ForecastNetwork, job: ForecastJob, seed: int) -> StepTimes:
     """Return the times of steps with a method."""
     # Stragglers are the same ones for all methods.
     stragglers, rng = np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
@@ -62,7 +62,7 @@ def forecast(method: Peer | InNetwork, network: ForecastNetwork, job: ForecastJo
 class _Step:
     """One step of a training."""
 
-    def __init__(self, method: Peer | InNetwork, network: ForecastNetwork, rng: np.random.Generator) -> None:
+    def __init__(self, method: PeerMethod | InNetwork, network: ForecastNetwork, rng: np.random.Generator) -> None:
         self._method, self._network, self._rng = method, network, rng
         self._env = simpy.Environment()
         self._rounds = simpy.Resource(self._env, MAX_ROUNDS_IN_FLIGHT // 2)  # a bucket has two rounds
@@ -89,7 +89,7 @@ class _Step:
         started = []
         for _ in range(buckets):
             values = yield store.get()
-            if isinstance(self._method, Peer):
+            if isinstance(self._method, PeerMethod):
                 yield self._env.timeout(self._method.seconds(values))
             else:
                 started.append(self._env.process(self._all_reduce(self._method, values)))
@@ -110,7 +110,7 @@ class _Step:
         repaired.append(float(repairs[-1]) * method.last_repair_s)
         yield self._env.all_of([self._env.process(self._segment(stages, late_s)) for late_s in repaired])
 
-    def _segment(self, stages: list[Stage], late_s: float) -> Events:
+    def _segment(self, stages: list[PipelineStage], late_s: float) -> Events:
         for number, stage in enumerate(stages):
             if stage.resource is None:
                 yield self._env.timeout(stage.seconds)

@@ -21,7 +21,7 @@ from lanesum_lab.forecast.costs import REFERENCE
 from lanesum_lab.forecast.methods import InNetwork
 from lanesum_lab.forecast.plan import rows, run
 from lanesum_lab.forecast.published import MEASURED, RATES, deviations
-from lanesum_lab.forecast.scenario import Scenario
+from lanesum_lab.forecast.scenario import ForecastScenario
 
 COSTS = REFERENCE["cuda"]
 # Links are the limit at this rate.
@@ -30,7 +30,7 @@ SLOW = {"workers": 4, "rate": 100.0, "parameters": "10M", "compute": 0.0}
 
 def times(**options: Any) -> dict[str, float]:
     """Return the seconds of a step by method."""
-    return {one["by"]: one["step_s"] for one in run(Scenario(**options), COSTS)["forecasts"]}
+    return {one["by"]: one["step_s"] for one in run(ForecastScenario(**options), COSTS)["forecasts"]}
 
 
 def test_published_measurements_are_met() -> None:
@@ -41,7 +41,7 @@ def test_published_measurements_are_met() -> None:
 
 @pytest.mark.parametrize(("codec", "op"), [("thc bits=4", LaneOp.EXPAND8), ("fixed", LaneOp.ADD32)])
 def test_traffic_equals_bytes_of_full_packets(codec: str, op: LaneOp) -> None:
-    scenario = Scenario(workers=4, switch="tofino1-w256", parameters="10M")
+    scenario = ForecastScenario(workers=4, switch="tofino1-w256", parameters="10M")
     found = InNetwork(codec, scenario.network(), scenario.job(), COSTS).traffic(1 << 22)
     expected = WireBytes.of(op, 256)
     # Norms add a word to 1,024 or 4,096 values, and headers of their own.
@@ -69,7 +69,7 @@ def test_loss_slows_every_method() -> None:
 
 
 def test_computation_hides_buckets_that_fit() -> None:
-    found = run(Scenario(workers=4, rate=100_000.0, parameters="86M", compute=10_000.0), COSTS)["forecasts"]
+    found = run(ForecastScenario(workers=4, rate=100_000.0, parameters="86M", compute=10_000.0), COSTS)["forecasts"]
     (thc,) = [one for one in found if one["by"] == "thc"]
     # The last bucket begins when backward has ended.
     assert 10.0 < thc["step_s"] < 10.0 + 2 * thc["bucket_s"]
@@ -77,37 +77,37 @@ def test_computation_hides_buckets_that_fit() -> None:
 
 def test_narrow_rack_link_becomes_the_limit() -> None:
     options = {**SLOW, "workers": 16, "racks": 4, "codecs": "thc"}
-    wide, narrow = (run(Scenario(**options, rack_rate=rate), COSTS) for rate in (None, 10.0))
+    wide, narrow = (run(ForecastScenario(**options, rack_rate=rate), COSTS) for rate in (None, 10.0))
     assert wide["forecasts"][0]["limit"] == "down"
     assert narrow["forecasts"][0]["limit"] == "rack"
     assert narrow["forecasts"][0]["step_s"] > 5 * wide["forecasts"][0]["step_s"]
 
 
 def test_recirculation_of_a_fast_port_becomes_limit() -> None:
-    found = run(Scenario(workers=16, rate=100_000.0, switch="tofino1-w256", codecs="thc"), COSTS)
+    found = run(ForecastScenario(workers=16, rate=100_000.0, switch="tofino1-w256", codecs="thc"), COSTS)
     assert found["forecasts"][0]["limit"] == "recirculation"
 
 
 def test_advice_names_the_faster_peer_first() -> None:
-    found = run(Scenario(workers=8, rate=100_000.0, codecs="fixed"), COSTS)
+    found = run(ForecastScenario(workers=8, rate=100_000.0, codecs="fixed"), COSTS)
     assert found["advice"].startswith("In-network aggregation does not help here")
-    assert run(Scenario(**SLOW), COSTS)["advice"].startswith("In-network aggregation makes a step ")
+    assert run(ForecastScenario(**SLOW), COSTS)["advice"].startswith("In-network aggregation makes a step ")
 
 
 def test_workers_beyond_two_levels_are_refused_by_name() -> None:
-    found = run(Scenario(workers=4096, racks=128, parameters="86M"), COSTS)
+    found = run(ForecastScenario(workers=4096, racks=128, parameters="86M"), COSTS)
     assert set(found["refused"]) == {"thc", "fixed"} and "at most 32 workers in a rack" in found["refused"]["thc"]
     assert {one["by"] for one in found["forecasts"]} >= {"nccl", "nccl-tree", "gloo"}
 
 
 def test_codec_with_bytes_of_the_data_is_refused() -> None:
-    found = run(Scenario(workers=4, codecs="thc,thc error=0.01,sketch,nosuch"), COSTS)
+    found = run(ForecastScenario(workers=4, codecs="thc,thc error=0.01,sketch,nosuch"), COSTS)
     assert set(found["refused"]) == {"thc error=0.01", "sketch", "nosuch"}
     assert "depend on the gradients" in found["refused"]["sketch"]
 
 
 def test_topology_gives_workers_racks_and_entries() -> None:
-    found = run(Scenario(topology="tree4x4", codecs="thc"), COSTS)
+    found = run(ForecastScenario(topology="tree4x4", codecs="thc"), COSTS)
     assert found["entries"]["s0"]["member"] == 16
     assert found["entries"]["s1"]["descend"] == 1
     assert len(rows(found)) == len(found["forecasts"])
@@ -132,7 +132,7 @@ def test_topology_gives_workers_racks_and_entries() -> None:
 )
 def test_impossible_scenario_is_refused(options: dict[str, Any], what: str) -> None:
     with pytest.raises(LanesumError, match=what.replace("+", "\\+")):
-        run(Scenario(**options), COSTS)
+        run(ForecastScenario(**options), COSTS)
 
 
 def test_command_writes_json_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
