@@ -71,8 +71,8 @@ def load_state_dict(
         _check(codec, error_feedback, parameters, one)
     workers: list[tuple[int, int]] = [tuple(one["worker"]) for one in states]
     complete = sorted(workers) == [(number, len(states)) for number in range(len(states))]
-    if worker in workers:
-        own = states[workers.index(worker)]
+    if worker in workers or (error_feedback is None and not codec.traits.stateful):
+        own = states[workers.index(worker) if worker in workers else 0]
         residuals = own["memory"]
     elif not isinstance(state, Mapping) and complete:
         # The mean of all residuals is what the steps lack. With it at each worker, their mean is the same.

@@ -114,7 +114,8 @@ def _checked(model: torch.nn.Module) -> DistributedDataParallel:
             "No parameter of the model requires a gradient, so there is nothing to average.",
             "Set requires_grad before the model is wrapped, or train it without lanesum.",
         )
-    if model._has_rebuilt_buckets or any(parameter.grad is not None for parameter in model.parameters()):
+    # Parameters may have gradients of an earlier wrapper.
+    if model._has_rebuilt_buckets or (model._lazy_init_ran and any(one.grad is not None for one in model.parameters())):
         warnings.warn(
             "lanesum was attached after a backward pass: the process group averaged the earlier gradients. Call attach "
             "right after the model was wrapped.",

@@ -271,21 +271,9 @@ class State(Closing):
         if feedback is not None:
             feedback.check_sizes(parts)
         chosen = self.codec if codec is None else self.session.resolve_codec(codec)
-        one = TensorAllReduce(
-            self._communication,
-            tensor,
-            future,
-            chosen,
-            average,
-            name,
-            parts,
-            feedback,
-            memory,
-            self._num_calls,
-            stands_for,
-            remembers and (self.steps is None or self.steps.adaptive),
-            output,
-        )
+        adaptive = remembers and (self.steps is None or self.steps.adaptive)
+        given = (tensor, future, chosen, average, name, parts, feedback, memory, self._num_calls, stands_for)
+        one = TensorAllReduce(self._communication, *given, adaptive, output)
         # This thread must not wait for a device that still computes the gradient.
         self._thread.submit(one.begin, after=one.wait_for_gradient if one.staged else None)
 

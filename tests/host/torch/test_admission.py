@@ -271,12 +271,17 @@ def refused_models(variables: dict[str, str]) -> list[str]:
             mean = gradient(late, int(os.environ["RANK"])).mean().item()
         said.append(f"{mean:.4f}")
         state.leave()
+        assert any(one.grad is not None for one in late.parameters())
+        with warnings.catch_warnings(record=True) as caught_warnings:
+            warnings.simplefilter("always")
+            lanesum.torch.attach(DistributedDataParallel(late.module), codec="fixed").leave()
+        said.append(" ".join(str(one.message) for one in caught_warnings if "attached after" in str(one.message)))
     return said
 
 
 def test_attach_refuses_models_that_it_cannot_average(ranks: Ranks, site: Site) -> None:
     for said in ranks.run(refused_models, [{**RUN, "LANESUM_CONTROLLER": site.address}] * 2):
-        hooked, frozen, bare, sharded, mixed, overlapped, late, mean = said
+        hooked, frozen, bare, sharded, mixed, overlapped, late, mean, anew = said
         assert "does not accept the hook of lanesum: it has lanesum.torch.ddp_hook.hook. Attach once, before" in hooked
         assert "No parameter of the model requires a gradient" in frozen
         assert "takes a DistributedDataParallel, not Linear. Wrap the model" in bare
@@ -284,7 +289,7 @@ def test_attach_refuses_models_that_it_cannot_average(ranks: Ranks, site: Site) 
         assert "has mixed_precision, which casts gradients by a hook of its own. Wrap the model without it" in mixed
         assert "optimizer of the model runs in backward, by a hook of DDP that excludes lanesum's. Leave" in overlapped
         assert "attached after a backward pass" in late
-        assert mean == "1.5000"
+        assert (mean, anew) == ("1.5000", "")
 
 
 def test_admit_by_addresses_without_list_is_refused(site: Site) -> None:

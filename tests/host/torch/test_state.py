@@ -150,6 +150,15 @@ def test_residuals_of_other_workers_need_all_states(session: Session) -> None:
         assert state.state_dict()["memory"]["#0"].tolist() == [1.5] * 7  # (0 + 1 + 2 + 3) / 4
 
 
+def test_state_without_residuals_is_of_any_worker(session: Session) -> None:
+    """Often rank 0 alone saves a checkpoint, which all ranks load."""
+    with lanesum.torch.State(session, codec="thc") as state:
+        state.load_state_dict({**saved_by(0, 2), "adaptive": False})
+        assert state.steps is not None and not state.steps.adaptive
+        with pytest.raises(ConfigurationError, match="error feedback is off"):
+            state.load_state_dict(saved_by(1, 2))
+
+
 def test_sparse_residuals_of_other_workers_are_averaged(session: Session) -> None:
     """The history of ``topk`` is of sums of other workers; the memory of a policy is its own."""
 
