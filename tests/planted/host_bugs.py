@@ -209,7 +209,7 @@ LAUNCH = (
     *bugs(
         "launch",
         f"{_HOST}/launch/run_folder.py",
-        ("a later failure replaces the first one", '.open("x")', '.open("w")'),
+        ("a later failure replaces the first one", '"w" if replace else "x"', '"w"'),
         ("attempt 10 is before attempt 9", "attempt-{number:06}", "attempt-{number}"),
     ),
     *bugs(
@@ -226,6 +226,7 @@ LAUNCH = (
             "return status if status > 0 else SIGNALED - status",
             "return status",
         ),
+        ("a rank that died is named after its victims", "replace=died", "replace=False"),
     ),
     *bugs(
         "launch",

@@ -31,6 +31,12 @@ TRANSPORT = (
     ),
     *bugs(
         "transport",
+        f"{_HOST}/transport/options.py",
+        ("NaN is accepted as a deadline", "self.deadline_s > 0", "not self.deadline_s <= 0"),
+        ("a fraction is accepted as a window", "isinstance(self.window, int) and ", ""),
+    ),
+    *bugs(
+        "transport",
         f"{_HOST}/transport/round_sequence.py",
         ("a result that fails its check is used", "if not round_.is_right(chunk, datagram, bitmaps):", "if False:"),
         (
@@ -140,7 +146,6 @@ TRANSPORT = (
     *bugs(
         "transport",
         f"{_HOST}/transport/udp.py",
-        ("NaN is accepted as a deadline", "not deadline_s > 0:", "deadline_s <= 0:"),
         ("a ticket is used twice", "            use_ticket(ticket)\n", ""),
         ("a fork runs rounds", "if transport._process != os.getpid():", "if False:"),
         (
