@@ -133,7 +133,7 @@ class StepTracker:
 def _is_adaptive(optimizer: Optimizer) -> bool:
     """Return True unless the optimizer is one whose step is proportional to the gradient."""
     proportional = (torch.optim.SGD, torch.optim.ASGD, torch.optim.LBFGS)
-    return not isinstance(optimizer, proportional)
+    return not isinstance(getattr(optimizer, "optim", optimizer), proportional)  # of a ZeroRedundancyOptimizer
 
 
 @functools.cache

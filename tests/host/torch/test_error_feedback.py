@@ -13,6 +13,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
@@ -342,6 +343,19 @@ def test_feedback_by_optimizer_is_for_proportional_steps(optimizer: Any, adaptiv
     assert feedback.keeps != adaptive
     torch.optim.AdamW([shown]).step()
     assert not feedback.keeps
+
+
+@pytest.mark.parametrize(("optimizer", "adaptive"), [(torch.optim.SGD, False), (torch.optim.AdamW, True)])
+def test_feedback_follows_optimizer_that_is_sharded(optimizer: Any, adaptive: bool) -> None:
+    (shown,), feedback = parameters(3), ErrorFeedbackState(by_optimizer=True)
+    feedback.steps.watch(shown, "0")
+    shown.grad = torch.ones(3)
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        ZeroRedundancyOptimizer([shown], optimizer, lr=1.0).step()
+    finally:
+        dist.destroy_process_group()
+    assert feedback.keeps != adaptive
 
 
 @pytest.mark.parametrize(
