@@ -29,11 +29,14 @@ _LAST_ANSWER_MS = struct.Struct("56xI")  # tcpi_last_ack_recv of struct tcp_info
 # Bytes that wait for gRPC at one connection. It reads them at once, and holds them a second time in plain text.
 _BUFFER_BYTES = 1 << 15
 _RECEIVED_BYTES = struct.Struct("128xQ")  # tcpi_bytes_received
-_BUSY_SHARE = 0.2  # of a processor; a process that uses less is not flooded
+# A process that uses less of a processor is not flooded, and looks at its connections after the second time. A look is
+# followed by a pause of many times its duration.
+_BUSY_SHARE, _IDLE_LOOK_S, _PAUSE = 0.02, 0.5, 10
 _FORGIVE_S = 1.0  # after which one call less is blamed
-# A host with a connection that was ended has smaller bounds for its other connections: bytes without an identified
-# call, which a handshake with certificates needs, and blamed calls.
-_SUSPECT_S, _SUSPECT_BYTES, _SUSPECT_BLAMED = 10.0, 1 << 14, 4
+# Bytes that a connection may send before its first identified call: a handshake with certificates needs them.
+_HANDSHAKE_BYTES = 1 << 14
+# A host with a connection that was ended may send no more than these, and has a smaller bound for blamed calls.
+_SUSPECT_S, _SUSPECT_BLAMED = 10.0, 4
 _MAX_KNOWN = 1 << 16
 
 
@@ -84,10 +87,10 @@ class _Open:
 class Connections:
     """Open connections of a service, of which those are ended that cost others too much.
 
-    gRPC reads as fast as a peer sends, and never ends a connection for what it sends. So a look at all connections ends
-    those that have sent much without an identified call, and those whose calls were refused or cancelled too often. A
-    look costs time itself: an idle process does not look. ``trust`` and ``blame`` are for the event loop, ``look`` is
-    for one thread.
+    gRPC reads as fast as a peer sends, and never ends a connection for what it sends. It holds up to 128 bytes for each
+    byte of headers, and has no bound for them. So a look at all connections ends those that have sent most without an
+    identified call, and those whose calls were refused or cancelled too often. A look costs time itself: an idle
+    process looks seldom. ``trust`` and ``blame`` are for the event loop, ``look`` is for one thread.
 
     Args:
         port: port of the service in this process.
@@ -107,6 +110,7 @@ class Connections:
         ] = {}  # peers whose connections end or have ended, and until when it is of interest
         self._suspects: dict[str, float] = {}  # hosts with a connection that was ended, and until when
         self._looked_s, self._used_s = time.monotonic(), time.process_time()
+        self._due_s = {True: 0.0, False: 0.0}  # time of the next look, of a busy process and of an idle one
 
     def trust(self, peer: str) -> None:
         """Note that a call of a peer was identified."""
@@ -131,18 +135,16 @@ class Connections:
     def look(self, busy: Container[str], *, is_due: bool) -> int:
         """End connections; return their number. Raises OSError without descriptors.
 
-        ``busy``: peers with a call; ``is_due``: look at all connections, also in an idle process.
+        ``busy``: peers with a call; ``is_due``: look at all connections now.
         """
         now, used = time.monotonic(), time.process_time()
         is_busy = used - self._used_s > _BUSY_SHARE * (now - self._looked_s)
         self._looked_s, self._used_s = now, used
-        full = self._limits.connections - self._limits.connections // 8
-        is_due |= is_busy or max(len(self._trusted), len(self._blamed)) > _MAX_KNOWN
-        if not is_due and len(os.listdir(_FILES)) < full:
+        if not is_due and now < self._due_s[is_busy] and max(len(self._trusted), len(self._blamed)) <= _MAX_KNOWN:
             return 0
         opened = self._opened()
-        unwanted = [one for one in opened if self._is_unwanted(one)]
-        if len(opened) >= full:
+        unwanted = self._unwanted(opened)
+        if len(opened) >= self._limits.connections - self._limits.connections // 8:
             unwanted += self._beyond_share(opened, busy)
         # Copies, because the event loop adds to these meanwhile.
         peers = {one.peer for one in opened}
@@ -150,7 +152,11 @@ class Connections:
         self._blamed = {peer: due for peer, due in tuple(self._blamed.items()) if due > now}
         self._suspects = {host: until for host, until in tuple(self._suspects.items()) if until > now}
         self._ended = {peer: until for peer, until in tuple(self._ended.items()) if until > now or peer in peers}
-        return sum(_end(one) for one in {one.peer: one for one in unwanted}.values())
+        closed = sum(_end(one) for one in {one.peer: one for one in unwanted}.values())
+        done_s = time.monotonic()
+        pause_s = _PAUSE * (done_s - now)
+        self._due_s = {True: done_s + pause_s, False: done_s + max(_IDLE_LOOK_S, pause_s)}
+        return closed
 
     def _opened(self) -> list[_Open]:
         found = []
@@ -161,14 +167,18 @@ class Connections:
                     found.append(_Open(int(name), inode, peer, _received_bytes(one)))
         return found
 
-    def _is_unwanted(self, one: _Open) -> bool:
-        """Return True for a connection that misuses the service; its host is a suspect from then on."""
-        host = host_of(one.peer)
-        bound = _SUSPECT_BYTES if host in self._suspects else self._limits.unknown_bytes
-        if one.peer not in self._ended and (one.peer in self._trusted or one.received <= bound):
-            return False
-        self._suspects[host] = self._ended[one.peer] = time.monotonic() + _SUSPECT_S
-        return True
+    def _unwanted(self, opened: list[_Open]) -> list[_Open]:
+        """Return the connections that misuse the service; their hosts are suspects from then on."""
+        found = [one for one in opened if one.peer in self._ended]
+        beyond = 0  # bytes of the connections that have sent least
+        for one in sorted(opened, key=lambda one: one.received):
+            if one.peer not in self._trusted and one.received > _HANDSHAKE_BYTES:
+                beyond += one.received - _HANDSHAKE_BYTES
+                if beyond > self._limits.unknown_bytes or host_of(one.peer) in self._suspects:
+                    found.append(one)
+        for one in found:
+            self._suspects[host_of(one.peer)] = self._ended[one.peer] = time.monotonic() + _SUSPECT_S
+        return found
 
     def _beyond_share(self, opened: list[_Open], busy: Container[str]) -> list[_Open]:
         """Return the oldest connections without a call, of hosts with more than their share."""

@@ -37,10 +37,10 @@ logger = logging.getLogger(__name__)
 # TCP finds a dead host sooner. A process that is stopped, by a debugger or for a snapshot, may be silent for minutes.
 _PING_AFTER_S, _PING_TIMEOUT_S = 30, 600
 # New calls of one connection before gRPC reads from others; its cancelled ones, until gRPC has freed them; and calls of
-# all peers that wait for the event loop. gRPC cancels one more, and ``rpc.controller.call`` repeats it.
+# all peers that wait for the event loop, whose headers gRPC holds. It cancels one more, and clients repeat it.
 _READ_BYTES = 1 << 15  # of one connection
-_REQUESTS_PER_READ, _MAX_DEALLOCATING, _MAX_PENDING = 4, 64, 512
-_LOOK_S = 0.1  # between two looks at the connections
+_REQUESTS_PER_READ, _MAX_DEALLOCATING, _MAX_PENDING = 4, 64, 96
+_LOOK_S = 0.02  # between two questions whether to look at the connections
 _REVOKED_S = 1.0  # between two looks at withdrawn tokens
 _SERVING, _NOT_SERVING, _SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x02", b"\x08\x03"  # grpc.health.v1.HealthCheckResponse
 
@@ -172,9 +172,9 @@ class GrpcServer(Serving):
         self._server.shutdown(self._queue, Waiter(down))
         await asyncio.wait({down}, timeout=grace_s)
         self._server.cancel_all_calls()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
         await down
+        while self._tasks:  # calls may arrive until then; gRPC aborts if one of them uses a queue that is shut down
+            await asyncio.wait(self._tasks)
         self._server.destroy()
         self._queue.shutdown()
 
@@ -183,7 +183,8 @@ class GrpcServer(Serving):
         while (event := self._queue.poll()).completion_type != ended:
             if isinstance(event, cygrpc().RequestCallEvent) and event.success and self._is_of_ended(event.call):
                 event.call.cancel()  # here, because thousands of them would hold the loop
-                self._server.request_call(self._queue, self._queue, event.tag)
+                with contextlib.suppress(ValueError):  # the server ends
+                    self._server.request_call(self._queue, self._queue, event.tag)
             else:
                 self._loop.call_soon_threadsafe(event.tag, event)
             del event  # a reference to the last event would keep its call

@@ -8,6 +8,8 @@ With JSON no generated code ties both ends to one version of protobuf.
 from __future__ import annotations
 
 import json
+import random
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +35,7 @@ OPTIONS = [
 STANDBY = ("lanesum-standby", "true")
 # Time without an answer after which a call looks for a problem of TLS.
 _HANDSHAKE_S = 0.5
+_AGAIN_S = 0.1  # until a cancelled call is repeated, at most
 
 
 class RefusedCallError(LanesumError):
@@ -157,13 +160,19 @@ class ReplyStream(Closing):
     def call(self, method: str, message: dict[str, Any], timeout_s: float) -> Any:
         """Call a method of the same service over the connection of the stream.
 
-        Raises RefusedCallError and NoAnswerError; ValueError if the stream is closed.
+        A call that the service cancels, because too many wait, is repeated. Raises RefusedCallError and NoAnswerError;
+        ValueError if the stream is closed.
         """
         stub = self._channel.unary_unary(f"/{self._service}/{method}", encode, decode)
-        try:
-            return stub(message, timeout=timeout_s, metadata=tls.metadata(self._address))
-        except import_grpc().RpcError as error:
-            raise _typed(error, f"No answer from {self._address} within {timeout_s:g} s.") from error
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                return stub(message, timeout=deadline - time.monotonic(), metadata=tls.metadata(self._address))
+            except import_grpc().RpcError as error:
+                typed = _typed(error, f"No answer from {self._address} within {timeout_s:g} s.")
+                if not isinstance(typed, CancelledCallError) or time.monotonic() + _AGAIN_S >= deadline:
+                    raise typed from error
+            time.sleep(_AGAIN_S * random.random())
 
     def close(self) -> None:
         """End the stream; idempotent."""

@@ -34,7 +34,8 @@ class Limits:
         message_s: time in which the message of a call arrives, and in which its caller takes an answer.
         blamed: calls of one connection that were refused for want of identity, or ended before their message; with one
             more at once it ends.
-        unknown_bytes: bytes of a connection without an identified call; with more it ends.
+        unknown_bytes: bytes of all connections without an identified call, beyond 16 KiB of each for a handshake; with
+            more those end that have sent most.
         handshake_s: time from a connection to its first bytes of HTTP/2, or to the end of the handshake of TLS.
         idle_s: time without a call after which a connection is closed.
         threads: threads for blocking code.

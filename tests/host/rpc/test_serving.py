@@ -9,6 +9,7 @@ import gc
 import queue
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,8 +22,16 @@ import pytest
 
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.rpc.caller import Caller, CallerRole
-from lanesum.rpc.calls import cut
-from lanesum.rpc.json_grpc import NoAnswerError, NoConnectionError, RefusedCallError, ReplyStream, call, encode
+from lanesum.rpc.calls import RefusedError, cut
+from lanesum.rpc.json_grpc import (
+    CancelledCallError,
+    NoAnswerError,
+    NoConnectionError,
+    RefusedCallError,
+    ReplyStream,
+    call,
+    encode,
+)
 from lanesum.rpc.limits import Limits
 from lanesum.rpc.serving import JsonService
 from tests.descriptors import none_left
@@ -371,6 +380,43 @@ def test_connection_that_sends_without_a_call_is_ended() -> None:
                 site.service._connections.due.set()  # else only a busy process looks
         assert site.call(a=1) == {"a": 1}
         assert site.call(text="x" * (1 << 18))["text"], "a call makes its connection one that may send"
+
+
+def test_cancelled_call_of_a_stream_is_repeated() -> None:
+    """The service cancels calls while too many wait for it."""
+    refusals = [RefusedError(CODES.CANCELLED, "Too many calls.") for _ in range(3)]
+
+    def busy(message: dict[str, Any], _: Caller) -> dict[str, Any]:
+        if refusals:
+            raise refusals.pop()
+        return message
+
+    with (
+        JsonService("127.0.0.1:0", SERVICE, {"Echo": busy}, owner="test") as service,
+        ReplyStream(service.address, SERVICE, "Echo", {}) as stream,
+    ):
+        assert stream.call("Echo", {"a": 1}, WAIT_S) == {"a": 1}
+        refusals.extend(RefusedError(CODES.CANCELLED, "Too many calls.") for _ in range(100))
+        with pytest.raises(CancelledCallError, match=r"within 0\.3 s"):
+            stream.call("Echo", {}, 0.3)
+
+
+def test_close_beside_call_of_ended_peer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that reads events ended by an error, so that the service never closed."""
+    arrived = threading.Event()
+    with running() as site, RawPeer(site.address) as peer:
+
+        def is_of_ended(_call: Any) -> bool:
+            arrived.set()
+            site.service._ending.wait(WAIT_S)
+            time.sleep(0.2)  # until gRPC takes no requests any more
+            return True
+
+        monkeypatch.setattr(site.service, "_is_of_ended", is_of_ended)
+        peer.send(headers(PATH))
+        arrived.wait(WAIT_S)
+        site.service.close()
+    assert not site.service._threads
 
 
 def test_connection_of_cancelled_calls_is_ended() -> None:
