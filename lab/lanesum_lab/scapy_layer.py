@@ -61,6 +61,11 @@ def _scapy_field(field: HeaderField) -> Any:
     return (XBitField if field.name in _IN_HEX else BitField)(field.name, default, field.bits)
 
 
+def _mark(bit: int) -> property:
+    """Return a property: True for a contribution to a round with a mark. Answers do not say whether theirs has it."""
+    return property(lambda packet: bool(packet.kind == Kind.CONTRIBUTION and packet.racks & bit))
+
+
 class LanesumPacket(Packet):  # type: ignore[misc]  # scapy has no types
     """A contribution, result or pending answer. ``payload_words`` is a list of integers."""
 
@@ -83,20 +88,9 @@ class LanesumPacket(Packet):  # type: ignore[misc]  # scapy has no types
             return conf.raw_layer
         return cls
 
-    @property
-    def certified(self) -> bool:
-        """True for a contribution to a certified round. Answers do not say whether their round is one."""
-        return bool(self.kind == Kind.CONTRIBUTION and self.racks & CERTIFIED)
-
-    @property
-    def scattered(self) -> bool:
-        """True for a contribution to a scattered round, as ``certified``."""
-        return bool(self.kind == Kind.CONTRIBUTION and self.racks & SCATTERED)
-
-    @property
-    def gathered(self) -> bool:
-        """True for a contribution to a gathered round, as ``certified``."""
-        return bool(self.kind == Kind.CONTRIBUTION and self.racks & GATHERED)
+    certified = _mark(CERTIFIED)
+    scattered = _mark(SCATTERED)
+    gathered = _mark(GATHERED)
 
     @property
     def check_words(self) -> list[int]:

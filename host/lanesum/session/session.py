@@ -222,20 +222,20 @@ class Session(Closing):
 
         ``description``: of the array, instead of its data type and shape.
         """
-        description = description or f"{array.dtype} with shape {tuple(np.shape(array))}"
-        if type(array) is not np.ndarray and is_tensor(array):
+        given: Any = array if is_tensor(array) else np.asarray(array)
+        restored: Callable[[NDArray[np.uint8]], Any]
+        if is_tensor(given):
             from lanesum.codecs import tensors  # PyTorch is imported already
 
-            flat, tensor_of = tensors.as_bytes(array)
-            codec = AllGather(self.ticket, description, tensor_of)
+            flat, restored = tensors.as_bytes(given)
         else:
-            flat, array_of = _as_bytes(np.asarray(array))
-            codec = AllGather(self.ticket, description, array_of)
-        workers = self.ticket.workers
+            flat, restored = _as_bytes(given)
+        description = description or f"{given.dtype} with shape {tuple(given.shape)}"
+        codec, workers = AllGather(self.ticket, description, restored), self.ticket.workers
         context = CodecContext(workers=workers, worker=self.ticket.worker, round=self._num_all_reduces)
         self._num_all_reduces += 1
         steps = codec.all_reduce(flat, context)
-        shape = (workers, *np.shape(array))
+        shape = (workers, *given.shape)
         all_gather = AllReduce[V](self._scheduler, shape, codec, flat, context, steps, flat.size, ("",))
         all_gather.lengths_sent = True  # it compares them itself
         self._scheduler.submit(all_gather)

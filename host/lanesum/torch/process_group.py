@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``torch.distributed`` backend ``lanesum``, registered by ``import lanesum.torch``.
 
-``all_reduce`` and reduce-scatter with SUM or AVG of floating-point tensors go through the job of the group's ranks. All
-other collectives, operations and data types go through gloo, or NCCL for CUDA tensors.
+``all_reduce`` and reduce-scatter with SUM or AVG of floating-point tensors go through the job of the group's ranks. So
+do all-gathers of dense tensors, once the ranks have joined it. All other collectives, operations and data types go
+through gloo, or NCCL for CUDA tensors.
 """
 
 from __future__ import annotations
@@ -73,9 +74,10 @@ def _delegated(name: str) -> Callable[..., Any]:
 
 
 class LanesumProcessGroup(dist.ProcessGroup):
-    """Process group whose all-reduces and reduce-scatters are of a lanesum job; gloo and NCCL serve everything else.
+    """Process group whose all-reduces, reduce-scatters and all-gathers are of a lanesum job.
 
-    The first of them joins the job. A sub-group has a job of its own, if the controller admits one.
+    Gloo and NCCL serve everything else. The first all-reduce or reduce-scatter joins the job. An all-gather does not,
+    because DDP begins with one, before ``attach``. A sub-group has a job of its own, if the controller admits one.
 
     Args:
         store: of ``torch.distributed``.
@@ -185,6 +187,48 @@ class LanesumProcessGroup(dist.ProcessGroup):
         first = [shard for shards in inputs for shard in shards][:1]
         return own or self._compared(self._others.reduce_scatter(outputs, inputs, opts), first, opts.reduceOp)
 
+    @_uncompiled
+    def _allgather_base(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Any:
+        """Gather into one tensor; see ``torch.distributed.all_gather_into_tensor``."""
+        opts = dist.distributed_c10d.AllgatherOptions() if opts is None else opts
+        return self._gather([[output]], [tensor]) or self._others._allgather_base(output, tensor, opts)
+
+    all_gather_single = _allgather_base  # its name from PyTorch 2.13 on
+
+    @_uncompiled
+    def allgather_into_tensor_coalesced(
+        self, outputs: list[torch.Tensor], tensors: list[torch.Tensor], opts: Any = None
+    ) -> Any:
+        """Gather several tensors, each into one."""
+        opts = dist.distributed_c10d.AllgatherOptions() if opts is None else opts
+        own = self._gather([[output] for output in outputs], tensors)
+        return own or self._others.allgather_into_tensor_coalesced(outputs, tensors, opts)
+
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+
+    @_uncompiled
+    def allgather(self, outputs: list[Any], tensors: Any, *opts: Any, **options: Any) -> Any:
+        """Gather into one tensor for each rank; see ``torch.distributed.all_gather``."""
+        own = self._gather(outputs, tensors) if isinstance(tensors, list) else None
+        return own or self._others.allgather(outputs, tensors, *opts, **options)
+
+    def _gather(self, outputs: list[list[torch.Tensor]], tensors: list[torch.Tensor]) -> AllReduceWork | None:
+        """Begin all-gathers by lanesum, to one output or to one for each rank; None if gloo or NCCL serve them."""
+        state, size = State.joined(self), self.size()
+        if state is None or state.host is not None or state.session.ticket.quorum not in (0, size):
+            return None
+        own: list[torch.Tensor] = []
+        for tensor, parts in zip(tensors, outputs, strict=True):
+            whole = parts[0] if len(parts) == 1 and size > 1 else tensor.new_empty((size, *tensor.shape))
+            fits = whole.numel() == size * tensor.numel() and len(parts) in (1, size) and self._serves_device(tensor)
+            kind, shape = (tensor.dtype, tensor.device, torch.strided), whole.shape if len(parts) == 1 else tensor.shape
+            same = all((*kind, shape) == (one.dtype, one.device, one.layout, one.shape) for one in parts)
+            if not fits or not same or tensor.layout is not torch.strided or not whole.is_contiguous():
+                return None
+            own.append(whole)
+        futures = [state.all_gather(tensor.detach(), whole) for tensor, whole in zip(tensors, own, strict=True)]
+        return GatherWork(own, futures, outputs)
+
     def _reduce(
         self, tensors: list[torch.Tensor], op: Any, outputs: list[torch.Tensor] | None = None
     ) -> AllReduceWork | None:
@@ -239,7 +283,10 @@ class LanesumProcessGroup(dist.ProcessGroup):
 
     def _serves(self, tensor: torch.Tensor) -> bool:
         """Return True if the tensor is for lanesum by its type, and by the devices of the group's backend."""
-        if self._delegates or tensor.dtype not in _DTYPES or tensor.device.type not in _DEVICES:
+        return tensor.dtype in _DTYPES and self._serves_device(tensor)
+
+    def _serves_device(self, tensor: torch.Tensor) -> bool:
+        if self._delegates or tensor.device.type not in _DEVICES:
             return False
         # For example "cpu:lanesum,cuda:nccl".
         by_device = dict(one.split(":") for one in dist.get_backend_config(self).split(","))
@@ -316,6 +363,21 @@ class AllReduceWork(dist.distributed_c10d.Work):
 
     def result(self) -> list[torch.Tensor]:
         return self._tensors
+
+
+class GatherWork(AllReduceWork):
+    """Handle of all-gathers; ``outputs``: of each, tensors of the ranks, or the tensor of all."""
+
+    def __init__(self, wholes: list[torch.Tensor], futures: list[Any], outputs: list[list[torch.Tensor]]) -> None:
+        super().__init__(wholes, futures)
+        self._outputs = outputs
+
+    def _store(self, _: object = None) -> list[Any]:
+        for whole, parts in zip(super()._store(), self._outputs, strict=True):
+            for own, part in zip(whole, parts, strict=False):
+                if parts[0] is not whole:
+                    write(own, part)
+        return self._outputs
 
 
 class ComparedWork(dist.distributed_c10d.Work):

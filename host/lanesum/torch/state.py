@@ -274,6 +274,45 @@ class State(Closing):
         adaptive = remembers and (self.steps is None or self.steps.adaptive)
         given = (tensor, future, chosen, average, name, parts, feedback, memory, self._num_calls, stands_for)
         one = TensorAllReduce(self._communication, *given, adaptive, output)
+        return self._begin(one)
+
+    def all_gather(
+        self, tensor: torch.Tensor, output: torch.Tensor, *, name: str = ""
+    ) -> torch.futures.Future[torch.Tensor]:
+        """Begin the all-gather of a tensor in the communication thread, and return a future of ``output`` at once.
+
+        Args:
+            tensor: dense, of any data type; the same on all workers. It may be a part of ``output``.
+            output: gets the tensors of all workers, one after the other; dense and contiguous.
+            name: name of the tensor, for error messages.
+
+        Raises:
+            ConfigurationError: ``output`` does not fit, the ranks of a host share a session, or see
+                :meth:`lanesum.session.Session.all_gather`.
+            SessionClosedError, LanesumError: see ``all_reduce``.
+        """
+        if self.error is not None:
+            raise refusal(name, self.error, closed=self.closed) from self.error
+        self._num_calls += 1
+        self._write_now_and_then()
+        workers = self.session.ticket.workers
+        dense = tensor.layout is torch.strided and output.layout is torch.strided and output.is_contiguous()
+        same = (tensor.dtype, tensor.device, workers * tensor.numel()) == (output.dtype, output.device, output.numel())
+        if self.host is not None or not dense or not same:
+            raise ConfigurationError(
+                f"Cannot gather {name or 'a tensor'} of {tensor.dtype} with shape {tuple(tensor.shape)} on {workers} "
+                f"workers into {output.dtype} with shape {tuple(output.shape)}.",
+                "Pass dense tensors of one type and device, the output contiguous and as many times as large, without "
+                "hierarchical and local_group.",
+            )
+        devices: list[int | str | torch.device] | None = [tensor.device] if tensor.device.type == "cuda" else None
+        future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=devices)
+        self._warn_unused.detach()
+        arguments = self._communication, tensor, future, self.codec, False, name, (), None, None, self._num_calls
+        return self._begin(TensorAllReduce(*arguments, output=output, gathers=True))
+
+    def _begin(self, one: TensorAllReduce) -> torch.futures.Future[torch.Tensor]:
+        """Begin in the communication thread, and return the future."""
         # This thread must not wait for a device that still computes the gradient.
         self._thread.submit(one.begin, after=one.wait_for_gradient if one.staged else None)
 
@@ -286,7 +325,7 @@ class State(Closing):
 
         if self.raises_after_backward:
             raise_after_backward(check)
-        return future
+        return one.future
 
     def _check_output(self, tensor: torch.Tensor, output: torch.Tensor, name: str) -> None:
         """Raise ConfigurationError if ``output`` cannot get a shard of ``tensor``."""

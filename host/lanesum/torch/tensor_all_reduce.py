@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce or reduce-scatter of one tensor in the communication thread."""
+"""All-reduce, reduce-scatter or all-gather of one tensor in the communication thread."""
 
 from __future__ import annotations
 
@@ -129,10 +129,11 @@ class TensorCommunication:
 class TensorAllReduce:
     """All-reduce of a tensor: begun in the communication thread, then completed in any case.
 
-    With an ``output``, it is a reduce-scatter: the sum of this worker's shard is written there. Work on a device is
-    launched in the stream of ``lanesum.gpu.staging``. Fields are arguments of :meth:`lanesum.torch.State.all_reduce`,
-    the ``feedback`` to add, the ``memory`` of the codec, and the ``number`` of the call. One that ``stands_for`` a
-    tensor which another backend sums compares its description, and is not counted.
+    With an ``output``, it is a reduce-scatter: the sum of this worker's shard is written there. If it ``gathers``, it
+    is an all-gather, and the tensors of all workers are written there. Work on a device is launched in the stream of
+    ``lanesum.gpu.staging``. Fields are arguments of :meth:`lanesum.torch.State.all_reduce`, the ``feedback`` to add,
+    the ``memory`` of the codec, and the ``number`` of the call. One that ``stands_for`` a tensor which another backend
+    sums compares its description, and is not counted.
     ``adaptive``: see :class:`lanesum.codecs.base.CodecContext`.
 
     Attributes:
@@ -153,6 +154,7 @@ class TensorAllReduce:
     stands_for: str = ""
     adaptive: bool = False
     output: torch.Tensor | None = None
+    gathers: bool = False
 
     def __post_init__(self) -> None:
         self.done = threading.Event()
@@ -199,6 +201,11 @@ class TensorAllReduce:
             kind = f"reduce-scatter by {kind}"
         what = self.stands_for or f"{kind} of {tensor.dtype} with shape {tuple(tensor.shape)}"
         self._staging.wait_event(self._computed, tensor)
+        session = self.communication.session
+        if self.gathers:
+            what = f"all-gather of {tensor.dtype} with shape {tuple(tensor.shape)} in call {self.number}"
+            self._all_reduce = session.all_gather_async(tensor, description=what)
+            return
         # The tensor is not used before the future is complete, so a float32 one is not copied.
         vector, added = tensor.detach().resolve_neg().to(torch.float32), None
         if vector.is_sparse:
@@ -215,7 +222,6 @@ class TensorAllReduce:
                 vector = feedback.add_to(vector, self.parts, self._scale)
         if self.memory is not None:
             self.memory.begin(self.parts)
-        session = self.communication.session
         begin = session.all_reduce_async if self.output is None else session.reduce_scatter_async
         self._all_reduce = begin(
             vector if self.output is None else vector.reshape(-1),
@@ -246,7 +252,7 @@ class TensorAllReduce:
                 summed = self._summed(result)
                 self.communication.note_error(result, self.tensor.numel())
                 # Counted before the future is complete, so that its caller finds the tensor in the counts.
-                if not self.stands_for:
+                if not self.stands_for and not self.gathers:
                     self.communication.count(self.tensor.numel() if self._rows is None else self._rows.values.numel())
                 self.future.set_result(summed)
         except Exception as error:

@@ -239,8 +239,8 @@ class NativeRoundSequence:
     def adopt(self, core: _core.RoundState, op: LaneOp, words: NDArray[np.uint32]) -> NativeRoundState:
         """Return the round that the native extension has started as ``core``, with ``words`` that are ``as_sent``."""
         shards = self.ticket.workers if core.scattered or core.gathered else 1
-        words_of_all = words.size * (shards if core.gathered else 1)
-        size = RoundSize(op, words_of_all, core.certified, core.scattered, core.gathered)
+        num_words = words.size * (shards if core.gathered else 1)
+        size = RoundSize(op, num_words, core.certified, core.scattered, core.gathered)
         self._rounds.append(NativeRoundState(core, size, words, shards))
         return self._rounds[-1]
 

@@ -295,15 +295,10 @@ class UdpTransport:
             CertificationError: the results of a chunk fail their check, also those of the server.
             ResultGoneError: a quorum continued without this worker too long ago.
             SessionClosedError: closed, or unusable after an earlier failure.
-            TransportError: the operation is not one of the job's, does not gather, or the words are not whole groups.
+            TransportError: the operation is not one of the job's, or the words are not whole groups of it.
             UsedTicketError, AggregationTimeoutError: see ``open``.
         """
         workers = self.ticket.workers
-        if gathered and (self.ticket.quorum not in (0, workers) or op.shape.widens):
-            raise TransportError(
-                f"Job {self.ticket.label} cannot gather by {op.name} with a quorum of {self.ticket.quorum}.",
-                "Use ADD32, ADD8X4, OR or MAX in a job without a quorum.",
-            )
         self._check_round(op, words, workers if scattered else 1, workers if gathered else 1)
         self.open()
         with _Exclusive(self):

@@ -12,11 +12,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, cast
 
+import pytest
 import torch
 import torch.distributed as dist
 
 from lanesum.errors import LanesumError
 from lanesum.torch.process_group import LanesumProcessGroup
+from lanesum.torch.state import State
 from tests.host.torch.controllers import environment
 
 RANKS = 4
@@ -275,19 +277,27 @@ def plain(result: Any) -> Any:
     return "NaN" if isinstance(result, float) and math.isnan(result) else result
 
 
-#: Name of a case, its outcome (values, or an error's type), and whether a lanesum job has summed.
+#: Name of a case, its outcome (values, or an error's type), and whether a lanesum job has summed or gathered.
 Outcomes = dict[tuple[str, str], tuple[Any, bool]]
 
 
 def outcomes(rank: int, variables: dict[str, str], backend: str) -> Outcomes:
     """Run all cases; after each one the group must still sum."""
     found: Outcomes = {}
-    with environment(variables):
+    gathers: list[str] = []
+    all_gather = State.all_gather
+
+    def counted(state: State, *tensors: torch.Tensor, **options: Any) -> Any:
+        gathers.append("all-gather")
+        return all_gather(state, *tensors, **options)
+
+    with environment(variables), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(State, "all_gather", counted)
         group = cast(Group, dist.new_group(backend=backend))
 
         def count() -> int:
             state = group.state if isinstance(group, LanesumProcessGroup) else None
-            return 0 if state is None else state.stats.buckets
+            return len(gathers) + (0 if state is None else state.stats.buckets)
 
         def attempt(case: tuple[str, str], call: Callable[[], Any]) -> None:
             before = count()

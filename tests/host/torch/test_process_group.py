@@ -341,6 +341,56 @@ def test_many_collectives_of_gloo_do_not_block(four_ranks: Ranks) -> None:
         assert four_ranks.run(many_gathers, list(range(RANKS)), variables) == list(range(RANKS))
 
 
+def gather(rank: int, variables: dict[str, str]) -> tuple[list[int], list[str]]:
+    """Return the rounds of the job after each step, and the errors."""
+    rounds, errors = [], []
+    with environment(variables):
+        group = lanesum_group()
+        own = torch.full((3,), rank, dtype=torch.int32)
+
+        def gathered() -> torch.Tensor:
+            parts = [torch.zeros_like(own) for _ in range(RANKS)]
+            dist.all_gather(parts, own, group=group)
+            whole = torch.zeros(RANKS * 3, dtype=torch.int32)
+            dist.all_gather_into_tensor(whole, own, group=group)
+            assert torch.equal(torch.cat(parts), whole) and whole[::3].tolist() == list(range(RANKS))
+            return whole
+
+        gathered()
+        assert group.state is None, "an all-gather joins no job"
+        dist.all_reduce(torch.ones(5), group=group)
+        for _ in range(2):
+            rounds.append(group.state.session.stats.rounds)
+            gathered()
+        short = torch.full((2,), rank, dtype=torch.int16)  # gloo refuses it
+        dist.all_gather_into_tensor(whole := short.new_zeros(RANKS * 2), short, group=group)
+        assert whole.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+        work = dist.all_gather_into_tensor(torch.zeros(RANKS * 3, dtype=torch.int32), own, group=group, async_op=True)
+        assert work.get_future().wait() is not None and work.is_success()
+        rounds.append(group.state.session.stats.rounds)
+        for output in (torch.zeros(RANKS * 3), torch.zeros(RANKS * 3 + 1, dtype=torch.int32)):
+            with pytest.raises(ConfigurationError) as refused:
+                group.state.all_gather(own, output, name="weights")
+            errors.append(str(refused.value))
+        other = own if rank != 1 else own.to(torch.uint8).repeat_interleave(4)
+        with pytest.raises(MismatchError) as mismatched:
+            dist.all_gather_into_tensor(other.new_zeros(RANKS * other.numel()), other, group=group)
+        errors.append(str(mismatched.value))
+        with pytest.raises(LanesumError):
+            dist.all_gather_into_tensor(torch.zeros(RANKS * 3, dtype=torch.int32), own, group=group)
+        dist.destroy_process_group(group)
+    return rounds, errors
+
+
+def test_all_gather_is_of_the_job_once_joined(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        for rounds, errors in four_ranks.run(gather, list(range(RANKS)), variables):
+            assert rounds == [rounds[0], rounds[0] + 2, rounds[0] + 6]
+            assert "Cannot gather weights of torch.int32 with shape (3,) on 4 workers" in errors[0]
+            assert "into torch.int32 with shape (13,)" in errors[1]
+            assert "12 bytes" in errors[2] and "gather tensors of the same shape and data type" in errors[2]
+
+
 def test_all_collectives_of_pytorch_are_delegated() -> None:
     """Those that this class inherits run with Python's lock held; other versions of PyTorch have others."""
     own = {name for name in vars(LanesumProcessGroup) if "Work" in str(getattr(dist.ProcessGroup, name, None).__doc__)}
