@@ -4,7 +4,7 @@
 
 With replicas, every rank shards the model over the ranks of one dimension of a mesh. The ranks with the same shard, one
 in each replica, are the workers of one job. Without replicas, the ranks that share the model are the workers: each gets
-the mean of its shards alone. FSDP2 gathers the parameters by the process group.
+the mean of its shards alone, and all gather the parameters.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
-from torch.distributed.fsdp._fully_shard._fsdp_collectives import DefaultReduceScatter
+from torch.distributed.fsdp._fully_shard._fsdp_collectives import DefaultAllGather, DefaultReduceScatter
 from torch.distributed.tensor import DTensor
 
 from lanesum.codecs.base import Part
 from lanesum.errors import ConfigurationError
 from lanesum.torch.collectives import state_of
 from lanesum.torch.parameters import parameter_names
+from lanesum.torch.process_group import AllReduceWork
 from lanesum.torch.state import State
 
 _MIN_PYTORCH = "2.13"
@@ -32,7 +33,7 @@ _HOW = (
 )
 
 
-def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: Any) -> State:
+def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, *, gather: bool = True, **options: Any) -> State:
     """Average the gradients of an FSDP2 ``model``; see :func:`lanesum.torch.attach`."""
     modules = {name: module for name, module in model.named_modules() if isinstance(module, FSDPModule)}
     if not modules:
@@ -44,7 +45,7 @@ def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: 
         what = f"FSDP2 needs PyTorch {_MIN_PYTORCH} or newer, not {torch.__version__}."
         raise ConfigurationError(what, "Update PyTorch.")
     if replicas is None:
-        return _attach_shards(model, modules, options)
+        return _attach_shards(model, modules, options, gather)
     if replicas.ndim != 1:
         raise ConfigurationError(f"replicas has {replicas.ndim} dimensions, not 1.", _HOW)
     shards = _shards(model, modules)
@@ -72,8 +73,10 @@ def _shards(model: torch.nn.Module, modules: dict[str, FSDPModule]) -> list[DTen
     return shards
 
 
-def _attach_shards(model: torch.nn.Module, modules: dict[str, FSDPModule], options: dict[str, Any]) -> State:
-    """Reduce-scatter the gradients of a model without replicas."""
+def _attach_shards(
+    model: torch.nn.Module, modules: dict[str, FSDPModule], options: dict[str, Any], gather: bool
+) -> State:
+    """Reduce-scatter the gradients of a model without replicas, and gather its parameters."""
     meshes = {one.device_mesh for one in _shards(model, modules)}
     if len(meshes) != 1:
         raise ConfigurationError(
@@ -96,10 +99,41 @@ def _attach_shards(model: torch.nn.Module, modules: dict[str, FSDPModule], optio
             "sharding keeps none.",
             "Use codec fixed, or thc without error and budget, in a job without a quorum.",
         )
+    gather = gather and state.session.ticket.quorum in (0, state.session.ticket.workers)
     for name, module in modules.items():
-        if groups[name]:
-            module.set_custom_reduce_scatter(ShardedSum(state, f"{name or 'root'}.gradients"))
+        if not groups[name]:
+            continue
+        module.set_custom_reduce_scatter(ShardedSum(state, f"{name or 'root'}.gradients"))
+        if gather and all(type(own._all_gather_comm) is DefaultAllGather for own in groups[name]):
+            module.set_custom_all_gather(GatheredShards(state, f"{name or 'root'}.parameters"))
     return state
+
+
+class GatheredShards(DefaultAllGather):
+    """All-gather of the parameters of one module: the exact bytes of all shards.
+
+    Args:
+        state: membership in the job of the ranks that share the model.
+        name: of the parameters, for errors.
+    """
+
+    def __init__(self, state: State, name: str) -> None:
+        self._state, self._name = state, name
+
+    def __call__(
+        self, output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: dist.ProcessGroup, async_op: bool = False
+    ) -> dist.Work | None:
+        """Write the shards of all ranks to ``output_tensor``; by the process group once the state is closed.
+
+        Raises the errors of the session.
+        """
+        if self._state.closed:
+            return super().__call__(output_tensor, input_tensor, group, async_op)
+        future = self._state.all_gather(input_tensor, output_tensor, name=self._name)
+        if async_op:
+            return AllReduceWork([output_tensor], [future])
+        future.wait()
+        return None
 
 
 class ShardedSum(ReduceScatter):

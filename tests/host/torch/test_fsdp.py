@@ -17,6 +17,7 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoi
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp._fully_shard._fsdp_collectives import DefaultAllGather
 from torch.torch_version import TorchVersion
 
 import lanesum.torch
@@ -260,9 +261,22 @@ def wide(seed: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(32, 120), nn.Tanh(), nn.Linear(120, 120), nn.Tanh(), nn.Linear(120, 7))
 
 
-def train_shards(rank: int, variables: dict[str, str], codec: str, precision: dict[str, Any]) -> Any:
-    """Train without replicas by gloo and by lanesum; return losses, weights of this rank, and what arrived."""
+GATHERED_BY_GROUP: list[str] = []
+_gather_by_group = DefaultAllGather.__call__
+
+
+def _counted(comm: DefaultAllGather, *tensors: Any, **options: Any) -> Any:
+    GATHERED_BY_GROUP.append(type(comm).__name__)
+    return _gather_by_group(comm, *tensors, **options)
+
+
+def train_shards(rank: int, variables: dict[str, str], codec: str, precision: dict[str, Any], gather: bool) -> Any:
+    """Train without replicas by gloo and by lanesum.
+
+    Return losses and weights of both, and of lanesum the reduce-scatters, and the all-gathers of the process group.
+    """
     mesh = init_device_mesh("cpu", (RANKS,))
+    DefaultAllGather.__call__ = _counted  # type: ignore[method-assign]
     outcomes = []
     for own in (False, True):
         model = wide(1)
@@ -277,9 +291,10 @@ def train_shards(rank: int, variables: dict[str, str], codec: str, precision: di
         state = None
         if own:
             with environment(variables):
-                state = lanesum.torch.attach(model, codec=codec)
+                state = lanesum.torch.attach(model, codec=codec, gather=gather)
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
         losses = []
+        before = len(GATHERED_BY_GROUP)
         for step in range(12):
             batch = torch.randn(16, 32, generator=torch.Generator().manual_seed(100 * rank + step))
             for module in model.modules():
@@ -294,33 +309,43 @@ def train_shards(rank: int, variables: dict[str, str], codec: str, precision: di
             total = loss.detach().clone()
             dist.all_reduce(total)
             losses.append(float(total) / RANKS)
+        by_group = len(GATHERED_BY_GROUP) - before
         weights = torch.cat([one.full_tensor().detach().view(-1) for one in model.parameters()])
         outcomes.append((losses, weights))
-        if state is not None:
-            stats = state.stats
-            outcomes.append((stats.buckets, stats.transport.bytes_received / stats.transport.bytes_sent))
+        if state is None:
+            assert by_group > 0
+        else:
+            outcomes.append((state.stats.buckets, by_group))
             state.leave()
+            model(batch)  # by the process group
+            assert len(GATHERED_BY_GROUP) - before > by_group
     return outcomes
 
 
 def test_shards_train_as_with_gloo(four_ranks: Ranks) -> None:
     with controlled(RANKS) as (_, variables):
         outcomes = four_ranks.run(
-            train_shards, list(range(RANKS)), variables, "fixed block=64 gathered=0", {"reduce_dtype": torch.float32}
+            train_shards,
+            list(range(RANKS)),
+            variables,
+            "fixed block=64 gathered=0",
+            {"reduce_dtype": torch.float32},
+            True,
         )
-    for (expected, by_gloo), (losses, weights), (buckets, share) in outcomes:
+    for (expected, by_gloo), (losses, weights), (buckets, by_group) in outcomes:
         assert losses == pytest.approx(expected, rel=1e-4)
         torch.testing.assert_close(weights, by_gloo, rtol=1e-3, atol=1e-4)
         assert torch.equal(weights, outcomes[0][1][1]), "all ranks gather the same weights"
         assert buckets == 3 * 8, "one reduce-scatter for each layer and step"
-        assert share < 0.75, "an all-reduce would bring as many bytes as it takes"
+        assert by_group == 0, "lanesum gathers the parameters"
 
 
 def test_shards_by_thc_train_in_mixed_precision(four_ranks: Ranks) -> None:
     precision = {"param_dtype": torch.bfloat16, "reduce_dtype": torch.float32}
     with controlled(RANKS) as (_, variables):
-        outcomes = four_ranks.run(train_shards, list(range(RANKS)), variables, "thc bits=8 block=64", precision)
-    for (expected, _), (losses, weights), _ in outcomes:
+        outcomes = four_ranks.run(train_shards, list(range(RANKS)), variables, "thc bits=8 block=64", precision, False)
+    for (expected, _), (losses, weights), (_, by_group) in outcomes:
+        assert by_group > 0, "the process group gathers the parameters"
         assert losses[-1] == pytest.approx(expected[-1], rel=0.02)
         assert torch.equal(weights, outcomes[0][1][1])
 
@@ -431,3 +456,37 @@ def test_shards_that_cannot_be_summed_are_refused(four_ranks: Ranks) -> None:
             assert "The model has the reduce-scatter ShardedSum already. Attach once" in again
             assert "by SUM and AVG, not by" in divided and "set_force_sum_reduction_for_comms(True)" in divided
             assert "has no equal shards for 4 workers" in uneven
+
+
+def train_hybrid(rank: int, variables: dict[str, str]) -> Any:
+    """Train two replicas of two shards by gloo, and by backend ``lanesum`` in both dimensions; return both weights."""
+    weights, found = [], []
+    with environment(variables):
+        for backend in ("gloo", "lanesum"):
+            mesh = init_device_mesh(
+                "cpu",
+                (2, 2),
+                mesh_dim_names=(f"replicate_{backend}", f"shard_{backend}"),
+                backend_override={f"replicate_{backend}": backend, f"shard_{backend}": backend},
+            )
+            model = sharded(net(1), mesh)
+            for module in model.modules():
+                if hasattr(module, "set_force_sum_reduction_for_comms"):
+                    module.set_force_sum_reduction_for_comms(True)  # gloo has no average
+            weights.append(train(model, rank))
+        for name in mesh.mesh_dim_names or ():
+            state = lanesum.torch.State.joined(mesh.get_group(name))
+            assert state is not None
+            found.append(state.session.stats.rounds - state.stats.buckets)
+            state.leave()
+    return weights, found
+
+
+def test_both_dimensions_of_hybrid_sharding_by_backend(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (controller, variables):
+        outcomes = four_ranks.run(train_hybrid, list(range(RANKS)), variables)
+        jobs = {event.whom for event in controller.events.since(0)}
+        assert {"train.0-2", "train.1-3", "train.0-1", "train.2-3"} <= jobs
+    for (expected, got), (of_replicas, of_shards) in outcomes:
+        torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
+        assert of_shards >= of_replicas + 3 * (STEPS - 1), "the parameters of each layer are gathered"
