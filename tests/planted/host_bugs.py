@@ -11,6 +11,58 @@ _HOST = "host/lanesum"
 SESSION = (
     *bugs(
         "session",
+        f"{_HOST}/session/all_gather.py",
+        (
+            "sizes of gathered arrays are not compared",
+            "if (checks != checks[context.worker]).any():",
+            "if False:",
+        ),
+        (
+            "an all-gather by a widening operation",
+            "_OPS = (LaneOp.ADD32, LaneOp.OR, LaneOp.MAX, LaneOp.ADD8X4)",
+            "_OPS = (LaneOp.EXPAND8, LaneOp.ADD32, LaneOp.OR, LaneOp.MAX)",
+        ),
+        (
+            "descriptions of gathered arrays have no checksum",
+            "x.size % (1 << 32), checksum",
+            "x.size % (1 << 32), 0",
+        ),
+        (
+            "padding of gathered bytes stays",
+            "[:, : x.size])",
+            "[:, : -(-x.size // WORD_BYTES) * WORD_BYTES])",
+        ),
+        (
+            "a job with a quorum gathers",
+            "if ticket.quorum not in (0, ticket.workers):",
+            "if False:",
+        ),
+    ),
+    *bugs(
+        "session",
+        f"{_HOST}/session/all_reduce.py",
+        (
+            "parts of a gathered round follow each other",
+            "_joined(all_words, self.shards if self.round.gathered else 1)",
+            "_joined(all_words)",
+        ),
+        (
+            "a gathered round is divided as if it had one shard",
+            "in_turn = workers if round_.scattered or round_.gathered else 1",
+            "in_turn = workers if round_.scattered else 1",
+        ),
+    ),
+    *bugs(
+        "codecs",
+        f"{_HOST}/codecs/tensors.py",
+        (
+            "gathered tensors stay conjugated",
+            ".resolve_conj().resolve_neg().cpu()",
+            ".resolve_neg().cpu()",
+        ),
+    ),
+    *bugs(
+        "session",
         f"{_HOST}/session/all_reduce.py",
         (
             "parameters of two buckets do not wait for each other",
