@@ -16,13 +16,13 @@ from lanesum.aggregation.slots import ChunkOrder, Owner, order_of
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import HEADER_DTYPE, Header, Packet
-from lanesum.protocol.spec import HEADER, HEADER_BYTES, MAX_RACKS, MAX_WORDS, Flag, Kind
+from lanesum.protocol.spec import CERTIFIED, GATHERED, HEADER, HEADER_BYTES, MAX_RACKS, MAX_WORDS, Flag, Kind
 from lanesum.server import MemberIndex, ServerJob
 from lanesum.server.aggregator import Refusal
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.server.quorum_results import ChunkId, QuorumResultCache
 from lanesum.server.served_job import ServedJob
-from tests.host.server.contributions import Workers, flat, racks, served
+from tests.host.server.contributions import ROUND_WORDS, Workers, flat, racks, served
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -280,3 +280,44 @@ def test_from_json_with_wrong_value_raises(old: str, new: str) -> None:
     assert old in text
     with pytest.raises(ConfigurationError, match="Not a job for the server"):
         ServerJob.from_json(text.replace(old, new))
+
+
+def gathered(workers: Workers, worker: int, *, words: bool, marks: int = 0, **fields: Any) -> bytes:
+    """Return a contribution to chunk 1 of a gathered round, which belongs to worker 1."""
+    packet = Packet.unpack(workers.packet(worker, chunk=1, racks=ROUND_WORDS | GATHERED | marks, **fields))
+    return Packet(packet.header, packet.payload if words else packet.payload[:0]).pack()
+
+
+@pytest.mark.parametrize(
+    ("worker", "words", "op", "reason"),
+    [
+        (0, True, LaneOp.ADD32, Refusal.SIZE),
+        (1, False, LaneOp.ADD32, Refusal.SIZE),
+        (1, True, LaneOp.EXPAND8, Refusal.OPERATION),
+        (0, False, LaneOp.TABLE8, Refusal.OPERATION),
+    ],
+)
+def test_gathered_words_are_of_owner_alone(worker: int, words: bool, op: LaneOp, reason: Refusal) -> None:
+    workers = Workers(served(flat(3), ops=(LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.TABLE8)))
+    assert refused(workers, gathered(workers, worker, words=words, op=op), worker=worker) == {reason: 1}
+
+
+def test_quorum_gathers_nothing() -> None:
+    workers = Workers(served(flat(3), quorum=2))
+    assert workers.handle(1, gathered(workers, 1, words=True)) == []
+    assert workers.aggregator.refused == {Refusal.OPERATION: 1}
+
+
+@pytest.mark.parametrize("certified", [0, CERTIFIED])
+@pytest.mark.parametrize("members", [flat(3), racks(2, 1)])
+def test_gathered_result_has_words_of_owner(members: dict[Any, MemberIndex], certified: int) -> None:
+    workers = Workers(served(members))
+    own = workers.words(1, chunk=1).tolist()
+    assert workers.send(0, gathered(workers, 0, words=False, marks=certified)) == {}
+    assert workers.send(1, gathered(workers, 1, words=True, marks=certified)) == {}
+    results = workers.send(2, gathered(workers, 2, words=False, marks=certified))
+    results |= {3: workers.send(1, gathered(workers, 1, words=True, marks=certified))[1]}  # a replay
+    for receiver, result in results.items():
+        expected = own if certified or receiver in (0, 2) else []
+        assert (result.header.kind, result.payload.tolist()) == (Kind.RESULT, expected), receiver
+    assert sorted(results) == [0, 1, 2, 3]
