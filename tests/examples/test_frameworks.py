@@ -12,6 +12,8 @@ import os
 import re
 import stat
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,27 @@ def test_scaler_of_framework_is_followed_by_residuals(site: Site, framework: str
     assert len(found) == 2, output
     for unexplained, residual in found:
         assert float(unexplained) < 1e-4 < 1e-2 < float(residual)
+
+
+@pytest.mark.parametrize(("algorithm", "steps"), [("ddp", 300), ("diloco", 30)])
+def test_torchft_example_goes_on_after_kill(algorithm: str, steps: int) -> None:
+    needs("torchft")
+    from torchft.coordination import LighthouseServer
+
+    lighthouse = LighthouseServer("127.0.0.1:0", 2, join_timeout_ms=1000, heartbeat_timeout_ms=1000)
+    port = lighthouse.address().rpartition(":")[2]
+    common = [f"--lighthouse=http://127.0.0.1:{port}", f"--algorithm={algorithm}"]
+    script = "examples/train_torchft.py"
+    victim = start([script, *common, "--replica=2", "--steps=100000"])
+    others = [start([script, *common, f"--replica={number}", f"--steps={steps}"]) for number in (0, 1)]
+    end = threading.Timer(8.0, victim.kill)
+    end.start()
+    with ThreadPoolExecutor(3) as readers:  # a replica stops once its pipe is full
+        readers.submit(victim.communicate)
+        outputs = list(readers.map(output_of, others))
+    lighthouse.shutdown()
+    hashes = [re.findall(rf"^{steps} steps with [23] replicas, weights (\w{{16}})$", one, re.M) for one in outputs]
+    assert len(hashes[0]) == 1 and hashes[0] == hashes[1], outputs
 
 
 def test_ray_example_attaches_lanesum(site: Site) -> None:
