@@ -26,7 +26,7 @@ from lanesum_control.cli import top
 from lanesum_control.cli.console import console
 from lanesum_control.jobs.joining import first_names
 from lanesum_control.jobs.records import DEFAULT_SLOTS, DEFAULT_SLOTS_WITHOUT_SWITCH
-from lanesum_control.observe import opentelemetry, timeline, traces
+from lanesum_control.observe import opentelemetry, traces
 from lanesum_control.security import tokens
 from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_fabric.cli.typer_main import typer_main
@@ -336,7 +336,7 @@ def trace(
     full = [str(one["worker"]) for one in found if len(one["spans"]) == rpc.MAX_SPANS]
     if full:
         typer.echo(f"Only the last {rpc.MAX_SPANS} spans of worker {', '.join(full)} were kept.", err=True)
-    timeline.write(out, timeline.timeline(name, found))
+    traces.write(out, traces.timeline(name, found))
     typer.echo(f"{out}: {sum(len(one['spans']) for one in found)} spans of {len(found)} workers.")
     if otlp:
         typer.echo(f"{opentelemetry.export(name, found)} spans sent, with steps and workers included.")
@@ -348,13 +348,13 @@ def merge_profile(
     profiles: Annotated[list[str], typer.Argument(help="WORKER=FILE: file of torch.profiler at this worker.")],
 ) -> None:
     """Add the events of torch.profiler to a timeline, on the same clock."""
-    found = timeline.read_timeline(path)
+    found = traces.read_timeline(path)
     for one in profiles:
         worker, _, file = one.partition("=")
         if not (worker.isdecimal() and worker.isascii() and file):
             raise ConfigurationError(f"Invalid profile {one!r}: expected WORKER=FILE.", "For example 0=rank0.json.")
-        timeline.merge_profile(found, int(worker), timeline.read(Path(file)))
-    timeline.write(path, found)
+        traces.merge_profile(found, int(worker), traces.read(Path(file)))
+    traces.write(path, found)
 
 
 main = typer_main("job", app)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,8 +12,33 @@ from lanesum.protocol.packet import HEADER_DTYPE
 from lanesum.protocol.spec import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, OPENING, UDP_BYTES, UDP_PORT, VERSION, Kind
 from lanesum_switch.faults.counters import FaultCounters
 from lanesum_switch.faults.plan import DOWN, UP, Direction, FaultPlan, FaultRule, PacketMatch
-from lanesum_switch.faults.random_numbers import RandomNumbers, random_key
 from lanesum_switch.frames import ETHERTYPE_IPV4, PROTOCOL_UDP, udp_checksum
+
+_NUMBER_BYTES = 8
+
+
+def random_key(seed: int, *parts: object) -> bytes:
+    """Return the key of a rule's random numbers, from the seed of a fault plan."""
+    return hashlib.blake2b("/".join(map(str, (seed, *parts))).encode(), digest_size=32).digest()
+
+
+class RandomNumbers:
+    """Random numbers of one packet at one rule: four, at most."""
+
+    def __init__(self, key: bytes, number: int) -> None:
+        digest = hashlib.blake2b(number.to_bytes(_NUMBER_BYTES, "big"), key=key, digest_size=4 * _NUMBER_BYTES).digest()
+        self._unused = [
+            int.from_bytes(digest[at : at + _NUMBER_BYTES], "big") for at in range(0, len(digest), _NUMBER_BYTES)
+        ]
+
+    def uniform(self) -> float:
+        """Return a uniform float from 0 (included) to 1 (excluded)."""
+        return (self._unused.pop() >> 11) / (1 << 53)
+
+    def below(self, limit: int) -> int:
+        """Return an int from 0 to ``limit - 1``."""
+        return self._unused.pop() % limit
+
 
 Layer = Literal["frame", "datagram"]
 

@@ -11,9 +11,8 @@ from typing import Any, Protocol
 
 from lanesum._internal.output_file import make_folder
 from lanesum_switch.faults.counters import FaultCounters, RuleCounts
-from lanesum_switch.faults.injector import FaultInjector
+from lanesum_switch.faults.injector import FaultInjector, RandomNumbers, random_key
 from lanesum_switch.faults.plan import UP, FaultPlan, MemoryFault
-from lanesum_switch.faults.random_numbers import RandomNumbers, random_key
 
 # Parts of the names of registers in all programs of the project.
 _REGISTERS = {"sums": "words_", "slots": "slot_"}

@@ -4,8 +4,7 @@
 
 from lanesum_switch.ports.afpacket import AfPacketPort
 from lanesum_switch.ports.faulty import FaultyPort
-from lanesum_switch.ports.memory import MemoryPort
-from lanesum_switch.ports.port import Port, PortError
+from lanesum_switch.ports.port import MemoryPort, Port, PortError
 from lanesum_switch.ports.runner import PortRunner, queue_depths
 from lanesum_switch.ports.udp import UdpPort, UdpPortConfig
 

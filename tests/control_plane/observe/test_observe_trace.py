@@ -28,7 +28,7 @@ from lanesum.session.all_reduce import SessionPhases
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.controller import Controller
 from lanesum_control.errors import AdmissionError
-from lanesum_control.observe import timeline
+from lanesum_control.observe import traces
 from lanesum_control.observe.traces import REPORT_S, SPANS, WorkerTrace, read_trace
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request
@@ -290,7 +290,7 @@ def profile(tmp_path: Path, **more: Any) -> Path:
 def trace_file(tmp_path: Path) -> Path:
     spans = [[ROUND, 7000, 9000], ["lanesum::wait", 7500, 8000]]
     clock = {"error_us": 3, "offset_us": -400}
-    found = timeline.timeline("a", [{"worker": 1, "host": "w2", "spans": spans, "steps": [4, 4], **clock}])
+    found = traces.timeline("a", [{"worker": 1, "host": "w2", "spans": spans, "steps": [4, 4], **clock}])
     (path := tmp_path / "trace.json").write_text(json.dumps(found))
     return path
 
@@ -341,7 +341,7 @@ def test_merged_timeline_with_write_error_keeps_earlier_one(tmp_path: Path, monk
     assert done.exit_code == 2 and f"Cannot write {path}: No space left on device. Free space in" in done.output
     assert path.read_bytes() == before and not list(tmp_path.glob(".*.new"))
     with pytest.raises(ConfigurationError, match=r"Cannot write .*none/x: there is no folder"):
-        timeline.write(tmp_path / "none" / "x", {})
+        traces.write(tmp_path / "none" / "x", {})
 
 
 def test_profile_is_no_timeline(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from lanesum.protocol import UDP_PORT, Flag, Header, Kind, LaneOp, Packet
 from lanesum_switch.cli.capture import job_number
 from lanesum_switch.frames import UdpFrame, ipv4_int
 from lanesum_switch.ports.capture import CapturedPort, InterfaceCapture, PacketSelection, PcapWriter, split, summary
-from lanesum_switch.ports.memory import MemoryPort
+from lanesum_switch.ports.port import MemoryPort
 from tests.command_line import invoke
 
 TAG = bytes.fromhex("81000005")

@@ -17,8 +17,7 @@ from lanesum_switch.faults import FaultInjector, FaultPlan
 from lanesum_switch.faults.counters import RuleCounts
 from lanesum_switch.frames import UdpFrame, internet_checksum, udp_checksum
 from lanesum_switch.ports.faulty import FaultyPort
-from lanesum_switch.ports.memory import MemoryPort
-from lanesum_switch.ports.port import link_of
+from lanesum_switch.ports.port import MemoryPort, link_of
 from lanesum_switch.ports.runner import PortRunner, queue_depths
 from lanesum_switch.ports.udp import UdpPortConfig, open_udp_ports
 from tests.softswitch.faults.packets import datagram, frame

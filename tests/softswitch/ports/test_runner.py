@@ -7,8 +7,7 @@ memory port 0 --- switch --- memory port 1
 
 from __future__ import annotations
 
-from lanesum_switch.ports.memory import MemoryPort
-from lanesum_switch.ports.port import Port
+from lanesum_switch.ports.port import MemoryPort, Port
 from lanesum_switch.ports.runner import PortRunner, queue_depths
 from tests.softswitch.ports.links import Crossover
 
