@@ -360,16 +360,14 @@ def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             yield *_labels(figure), *map(text, times)
 
 
-registry.register(
-    registry.Benchmark(
-        name="allreduce",
-        summary="All-reduce beside gloo, on loopback and behind limited links (needs root). Needs PyTorch.",
-        quick=QUICK,
-        run=run,
-        tables=(
-            (SPEED_COLUMNS, speed_rows),
-            (COST_COLUMNS, cost_rows),
-            (CHUNK_COLUMNS, chunk_rows),
-        ),
-    )
-)
+registry.Benchmark(
+    name="allreduce",
+    summary="All-reduce beside gloo, on loopback and behind limited links (needs root). Needs PyTorch.",
+    quick=QUICK,
+    run=run,
+    tables=(
+        (SPEED_COLUMNS, speed_rows),
+        (COST_COLUMNS, cost_rows),
+        (CHUNK_COLUMNS, chunk_rows),
+    ),
+).register()

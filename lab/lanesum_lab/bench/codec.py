@@ -273,16 +273,14 @@ def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
         yield figure["codec"], figure["by"], *steps, text(figure["together"]), ratio
 
 
-registry.register(
-    registry.Benchmark(
-        name="codec",
-        summary="Time of THC beside PyTorch's operations; error, bits and time of all codecs beside each other.",
-        quick=QUICK,
-        run=run,
-        tables=(
-            (COLUMNS, rows),
-            (comparison.COLUMNS, comparison.rows),
-        ),
-        picture=pictures.codec,
-    )
-)
+registry.Benchmark(
+    name="codec",
+    summary="Time of THC beside PyTorch's operations; error, bits and time of all codecs beside each other.",
+    quick=QUICK,
+    run=run,
+    tables=(
+        (COLUMNS, rows),
+        (comparison.COLUMNS, comparison.rows),
+    ),
+    picture=pictures.codec,
+).register()

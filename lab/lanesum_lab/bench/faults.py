@@ -149,12 +149,10 @@ def loss_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         )
 
 
-registry.register(
-    registry.Benchmark(
-        name="faults",
-        summary="Rounds under loss, beside rounds without. On loopback.",
-        quick=QUICK,
-        run=run,
-        tables=((LOSS_COLUMNS, loss_rows),),
-    )
-)
+registry.Benchmark(
+    name="faults",
+    summary="Rounds under loss, beside rounds without. On loopback.",
+    quick=QUICK,
+    run=run,
+    tables=((LOSS_COLUMNS, loss_rows),),
+).register()

@@ -249,13 +249,11 @@ def _beside(one: dict[str, Any], other: dict[str, Any] | None, key: str) -> str:
     return f"{differences.mean():+.2f} ± {differences.std(ddof=1) / np.sqrt(differences.size):.2f} %"
 
 
-registry.register(
-    registry.Benchmark(
-        name="learning",
-        summary="Final loss, accuracy and bytes of trainings with each codec, in one process. Needs PyTorch.",
-        quick=QUICK,
-        run=run,
-        tables=((COLUMNS, rows),),
-        picture=pictures.learning,
-    )
-)
+registry.Benchmark(
+    name="learning",
+    summary="Final loss, accuracy and bytes of trainings with each codec, in one process. Needs PyTorch.",
+    quick=QUICK,
+    run=run,
+    tables=((COLUMNS, rows),),
+    picture=pictures.learning,
+).register()

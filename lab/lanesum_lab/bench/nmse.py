@@ -226,15 +226,13 @@ def _short(error: float | None) -> str:
     return "-" if error is None else f"{error:.5f}" if error >= 0.001 else f"{error:.2g}"
 
 
-registry.register(
-    registry.Benchmark(
-        name="nmse",
-        summary="Error of codecs beside EDEN at equal bits, on drawn vectors and recorded gradients (needs PyTorch).",
-        quick=QUICK,
-        run=run,
-        tables=(
-            (COLUMNS, rows),
-            (ROUNDS_COLUMNS, mean_rows),
-        ),
-    )
-)
+registry.Benchmark(
+    name="nmse",
+    summary="Error of codecs beside EDEN at equal bits, on drawn vectors and recorded gradients (needs PyTorch).",
+    quick=QUICK,
+    run=run,
+    tables=(
+        (COLUMNS, rows),
+        (ROUNDS_COLUMNS, mean_rows),
+    ),
+).register()

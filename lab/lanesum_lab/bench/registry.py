@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Registry of benchmarks: one declaration for each, of which ``lanesum bench`` makes a command.
 
-A new benchmark is a module of this package that calls :func:`register`, and a line in ``_BUILT_IN`` below.
+A new benchmark is a module of this package that registers a :class:`Benchmark`, and a line in ``_BUILT_IN`` below.
 """
 
 from __future__ import annotations
@@ -112,6 +112,12 @@ class Benchmark:
     picture: Callable[[Result, Path], None] | None = None
     notes: Callable[[Result], Iterable[str]] = lambda _result: ()
 
+    def register(self) -> None:
+        """Add the benchmark to the registry. Raises ConfigurationError if its name is taken."""
+        if self.name in _benchmarks:
+            raise ConfigurationError(f"A benchmark named {self.name!r} exists.", "Choose another name.")
+        _benchmarks[self.name] = self
+
     def options(self) -> list[BenchmarkOption]:
         """Return the options of the command."""
         hints = typing.get_type_hints(type(self.quick))
@@ -152,14 +158,6 @@ def _described(field: dataclasses.Field[Any], hint: Any) -> BenchmarkOption:
 
 
 _benchmarks: dict[str, Benchmark] = {}
-
-
-def register(benchmark: Benchmark) -> Benchmark:
-    """Add a benchmark and return it. Raises ConfigurationError if its name is taken."""
-    if benchmark.name in _benchmarks:
-        raise ConfigurationError(f"A benchmark named {benchmark.name!r} exists.", "Choose another name.")
-    _benchmarks[benchmark.name] = benchmark
-    return benchmark
 
 
 def benchmarks() -> dict[str, Benchmark]:

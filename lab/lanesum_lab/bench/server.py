@@ -195,15 +195,13 @@ def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         )
 
 
-registry.register(
-    registry.Benchmark(
-        name="server",
-        summary="Lanes per core beside memcpy, datagrams per core beside iperf3 where it is on PATH. On loopback.",
-        quick=QUICK,
-        run=run,
-        tables=(
-            (LANE_COLUMNS, lane_rows),
-            (COLUMNS, rows),
-        ),
-    )
-)
+registry.Benchmark(
+    name="server",
+    summary="Lanes per core beside memcpy, datagrams per core beside iperf3 where it is on PATH. On loopback.",
+    quick=QUICK,
+    run=run,
+    tables=(
+        (LANE_COLUMNS, lane_rows),
+        (COLUMNS, rows),
+    ),
+).register()

@@ -150,12 +150,10 @@ def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         )
 
 
-registry.register(
-    registry.Benchmark(
-        name="sparse",
-        summary="Sparse all-reduce beside a dense one and an all-gather, behind limited links. Needs root, PyTorch.",
-        quick=QUICK,
-        run=run,
-        tables=((COLUMNS, rows),),
-    )
-)
+registry.Benchmark(
+    name="sparse",
+    summary="Sparse all-reduce beside a dense one and an all-gather, behind limited links. Needs root, PyTorch.",
+    quick=QUICK,
+    run=run,
+    tables=((COLUMNS, rows),),
+).register()

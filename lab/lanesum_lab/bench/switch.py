@@ -259,12 +259,10 @@ def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         yield figure["switch"], figure["op"], *rates, "-" if ratio is None else f"{ratio:.2f}"
 
 
-registry.register(
-    registry.Benchmark(
-        name="switch",
-        summary="Packets per second of the embedded switch, beside BMv2 where it is on PATH (veth needs root).",
-        quick=QUICK,
-        run=run,
-        tables=((COLUMNS, rows),),
-    )
-)
+registry.Benchmark(
+    name="switch",
+    summary="Packets per second of the embedded switch, beside BMv2 where it is on PATH (veth needs root).",
+    quick=QUICK,
+    run=run,
+    tables=((COLUMNS, rows),),
+).register()

@@ -202,16 +202,14 @@ def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             yield figure["path"], figure["by"], *(text(one, 0) for one in times)
 
 
-registry.register(
-    registry.Benchmark(
-        name="transport",
-        summary="Small all-reduces beside a UDP echo, and packets per second of a worker. As root also in namespaces.",
-        quick=QUICK,
-        run=run,
-        tables=(
-            (LATENCY_COLUMNS, latency_rows),
-            (RATE_COLUMNS, rate_rows),
-            (CHUNK_COLUMNS, chunk_rows),
-        ),
-    )
-)
+registry.Benchmark(
+    name="transport",
+    summary="Small all-reduces beside a UDP echo, and packets per second of a worker. As root also in namespaces.",
+    quick=QUICK,
+    run=run,
+    tables=(
+        (LATENCY_COLUMNS, latency_rows),
+        (RATE_COLUMNS, rate_rows),
+        (CHUNK_COLUMNS, chunk_rows),
+    ),
+).register()

@@ -313,17 +313,15 @@ def winners(result: dict[str, Any]) -> Iterator[str]:
         yield f"{links_name(first)}: {first['by']} is first at the target{'' if first['by'] == GLOO else faster}."
 
 
-registry.register(
-    registry.Benchmark(
-        name="tta",
-        summary="Time to accuracy behind limited links (needs root and PyTorch).",
-        quick=QUICK,
-        run=run,
-        tables=(
-            (COLUMNS, rows),
-            (BREAKDOWN_COLUMNS, breakdown_rows),
-        ),
-        notes=winners,
-        picture=pictures.tta,
-    )
-)
+registry.Benchmark(
+    name="tta",
+    summary="Time to accuracy behind limited links (needs root and PyTorch).",
+    quick=QUICK,
+    run=run,
+    tables=(
+        (COLUMNS, rows),
+        (BREAKDOWN_COLUMNS, breakdown_rows),
+    ),
+    notes=winners,
+    picture=pictures.tta,
+).register()

@@ -44,7 +44,7 @@ class Tables:
         if unknown:
             raise UnsupportedProgramError(f"Unsupported: property {', '.join(sorted(unknown))} of table {where}.")
         keys = tuple(self._key(key, body, where) for key in table.keys)
-        actions = tuple(self.actions[ref.name] for ref in table.actions)
+        actions = tuple(self.actions[name] for name in table.actions)
         default: ir.Action | None = None
         default_args: tuple[int, ...] = ()
         given = table.properties.get("default_action")
@@ -114,7 +114,7 @@ class Tables:
             return None
         assert isinstance(counter.value, p4.Path)
         names = frozenset(self.gress.counted[counter.value.name])
-        return None if names >= {self.actions[ref.name].name for ref in table.actions} else names
+        return None if names >= {self.actions[name].name for name in table.actions} else names
 
     def _meter(self, meter: p4.Property, table: str) -> str:
         assert isinstance(meter.value, p4.Path)
@@ -293,7 +293,7 @@ class Control:
         return self._node_of(body, name, node.name) or node.name
 
     def _switch(self, table: p4.TableDeclaration, cases: Sequence[p4.Case], following: str | None) -> str:
-        jumps: dict[str, str | None] = {ref.name: following for ref in table.actions}
+        jumps: dict[str, str | None] = dict.fromkeys(table.actions, following)
         default = following
         named: dict[str, str | None] = {}
         for case in cases:

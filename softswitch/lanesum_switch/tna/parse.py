@@ -194,7 +194,7 @@ class _Program(StatementReader):
         line = self.take().line
         name = self.name()
         keys: list[p4.Key] = []
-        actions: list[p4.ActionRef] = []
+        actions: list[str] = []
         entries: list[p4.EntryDeclaration] = []
         has_entries = entries_const = False
         properties: dict[str, p4.Property] = {}
@@ -235,14 +235,14 @@ class _Program(StatementReader):
         self.expect(";")
         return p4.Key(expr, kind, annotations.texts.get("name", text))
 
-    def _action_ref(self) -> p4.ActionRef:
-        annotations = self.annotations()
+    def _action_ref(self) -> str:
+        self.annotations()
         self.accept(".")
         name = self.name()
         if self.is_at("("):
             self.balanced("(", ")")
         self.expect(";")
-        return p4.ActionRef(name, tuple(annotations.names))
+        return name
 
     def _entry(self) -> p4.EntryDeclaration:
         self.accept("const")

@@ -10,10 +10,9 @@ from lanesum_switch.tna.reading import Reader
 
 
 class Annotations:
-    """Annotations of a declaration: names, and the text of ``@name``."""
+    """Annotations of a declaration: their texts by name."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []
         self.texts: dict[str, str] = {}
 
     def control_name(self, name: str) -> str:
@@ -29,7 +28,6 @@ class StatementReader(Reader):
         found = Annotations()
         while self.accept("@"):
             name = self.name()
-            found.names.append(name)
             if self.is_at("(") and (inner := self.balanced("(", ")")):
                 if inner[0].kind == "string":
                     found.texts[name] = inner[0].text[1:-1]

@@ -282,12 +282,6 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class ActionRef:
-    name: str
-    annotations: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class EntryDeclaration:
     keys: tuple[Expr, ...]
     action: CallExpression
@@ -305,7 +299,7 @@ class TableDeclaration:
     name: str
     control_name: str
     keys: tuple[Key, ...]
-    actions: tuple[ActionRef, ...]
+    actions: tuple[str, ...]
     entries: tuple[EntryDeclaration, ...]
     has_entries: bool
     entries_const: bool

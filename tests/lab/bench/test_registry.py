@@ -13,7 +13,6 @@ import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum_control.cli.tree import commands
-from lanesum_lab.bench import registry
 from lanesum_lab.bench.registry import benchmarks
 
 
@@ -51,4 +50,4 @@ def test_command_repeats_the_settings() -> None:
 
 def test_taken_name_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="A benchmark named 'tta' exists"):
-        registry.register(benchmarks()["tta"])
+        benchmarks()["tta"].register()
