@@ -197,11 +197,14 @@ class LGC(abc.ABC):
             yield from self._share(context, counted)
         leader = step % context.workers
         selection, extra = yield from self._announce(vector, context, layout, step, phase, leader)
+        sent = vector[selection.positions]
         if phase is Phase.TRAINING:
-            mean, decoded = yield from self._train(vector, inner, selection, leader, layout.size >= MIN_VALUES)
+            mean, decoded = yield from self._train(sent, inner, selection, leader, layout.size >= MIN_VALUES)
         else:
             assert self._network is not None
-            mean, decoded = yield from self._compress(vector, inner, selection, leader, extra, self._network, counted)
+            found = yield from self._compress(sent, inner, selection, leader, extra, self._network)
+            counted.fallbacks += found is None
+            mean, decoded = found or (yield from self._uncompressed(sent, inner))
         values = np.zeros_like(vector)
         values[selection.positions] = mean if context.average else mean * np.float32(context.workers)
         if not context.keep_residual:
@@ -259,21 +262,14 @@ class LGC(abc.ABC):
         raise NotImplementedError
 
     @abc.abstractmethod
-    def _train(self, vector: Vector, context: CodecContext, selection: Selection, leader: int, learn: bool) -> Exchange:
-        """Sum the selected values, and train on them on one worker."""
+    def _train(self, sent: Vector, context: CodecContext, selection: Selection, leader: int, learn: bool) -> Exchange:
+        """Sum the selected values ``sent``, and train on them on one worker."""
 
     @abc.abstractmethod
     def _compress(
-        self,
-        vector: Vector,
-        context: CodecContext,
-        selection: Selection,
-        leader: int,
-        extra: Words,
-        network: Autoencoder,
-        counted: PhaseBytes,
-    ) -> Exchange:
-        """Return the mean of the selected values through the autoencoder, or without it if the guard refuses."""
+        self, sent: Vector, context: CodecContext, selection: Selection, leader: int, extra: Words, network: Autoencoder
+    ) -> Generator[Any, Any, tuple[Vector, Vector] | None]:
+        """Return the mean of the values through the autoencoder; None if the guard refuses it."""
 
     def _uncompressed(self, sent: Vector, context: CodecContext) -> Exchange:
         """Sum the selected values by ``fixed``: for training, and if the guard trips.

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from typing import Any
+
 import numpy as np
 
 from lanesum.codecs.base import CodecContext, Round, RoundShape, Vector, Words
@@ -13,7 +16,6 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.lgc.instance import LGC, Exchange
 from lanesum_lab.lgc.latents import GUARD_WORDS
 from lanesum_lab.lgc.network import Autoencoder
-from lanesum_lab.lgc.phases import PhaseBytes
 from lanesum_lab.lgc.selection import Selection
 from lanesum_lab.lgc.training import TrainingSample
 
@@ -31,8 +33,7 @@ class RingLGC(LGC):
     def _training_shapes(self, selected: int) -> tuple[RoundShape, ...]:
         return self._exact.shapes(selected)
 
-    def _train(self, vector: Vector, context: CodecContext, selection: Selection, leader: int, learn: bool) -> Exchange:
-        sent = vector[selection.positions]
+    def _train(self, sent: Vector, context: CodecContext, selection: Selection, leader: int, learn: bool) -> Exchange:
         mean, decoded = yield from self._uncompressed(sent, context)
         if learn:
             # The other workers' values are unknown. But a linear encoder maps the mean of values to the mean of
@@ -41,16 +42,8 @@ class RingLGC(LGC):
         return mean, decoded
 
     def _compress(
-        self,
-        vector: Vector,
-        context: CodecContext,
-        selection: Selection,
-        leader: int,
-        extra: Words,
-        network: Autoencoder,
-        counted: PhaseBytes,
-    ) -> Exchange:
-        sent = vector[selection.positions]
+        self, sent: Vector, context: CodecContext, selection: Selection, leader: int, extra: Words, network: Autoencoder
+    ) -> Generator[Any, Any, tuple[Vector, Vector] | None]:
         latents = network.encode(selection.normalized(sent))
         words = np.zeros(1 + GUARD_WORDS, np.uint32)
         words[:1] = np.array([self.latents.peak(latents)], np.float32).view(np.uint32)
@@ -58,8 +51,7 @@ class RingLGC(LGC):
         reply = yield Round(LaneOp.MAX, words, label="guard")
         maxima = summed(reply, RoundShape(LaneOp.MAX, words.size), context)
         if self.guard.trips(maxima[1:]):
-            counted.fallbacks += 1
-            return (yield from self._uncompressed(sent, context))
+            return None
         peak = self.latents.received_peak(maxima)
         codes = self.latents.codes(latents, peak)
         reply = yield Round(LaneOp.ADD32, self.latents.pack(codes), label="latents")

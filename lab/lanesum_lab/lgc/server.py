@@ -10,6 +10,8 @@ gathered, and each worker does the work of that server.
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,6 @@ from lanesum_lab.codec_steps import bits_to_words, gather, pack_bits, sum_in_ord
 from lanesum_lab.lgc.instance import DENSITY, GUARD, LGC, PASSES, TRAINING, WARM_UP, WIDTH, Exchange
 from lanesum_lab.lgc.latents import GUARD_WORDS
 from lanesum_lab.lgc.network import Autoencoder
-from lanesum_lab.lgc.phases import PhaseBytes
 from lanesum_lab.lgc.selection import Selection
 from lanesum_lab.lgc.training import TrainingSample
 
@@ -186,8 +187,8 @@ class ServerLGC(LGC):
     def _training_shapes(self, selected: int) -> tuple[RoundShape, ...]:
         return self._halves.shapes(selected)
 
-    def _train(self, vector: Vector, context: CodecContext, selection: Selection, leader: int, learn: bool) -> Exchange:
-        sent = np.clip(vector[selection.positions], -BF16_MAX, BF16_MAX)
+    def _train(self, sent: Vector, context: CodecContext, selection: Selection, leader: int, learn: bool) -> Exchange:
+        sent = np.clip(sent, -BF16_MAX, BF16_MAX)
         message = self._halves.encoded(sent)
         words = yield from gather(message, self.workers, context)
         values = np.stack([self._halves.decoded(one, sent.size) for one in words[: context.workers]])
@@ -209,16 +210,8 @@ class ServerLGC(LGC):
         return np.concatenate((np.array([peak]).view(np.uint32), self.latents.pack(codes)))
 
     def _compress(
-        self,
-        vector: Vector,
-        context: CodecContext,
-        selection: Selection,
-        leader: int,
-        extra: Words,
-        network: Autoencoder,
-        counted: PhaseBytes,
-    ) -> Exchange:
-        sent = vector[selection.positions]
+        self, sent: Vector, context: CodecContext, selection: Selection, leader: int, extra: Words, network: Autoencoder
+    ) -> Generator[Any, Any, tuple[Vector, Vector] | None]:
         latents = self._leader_latents(extra, sent.size)
         decoded = [selection.restored(one) for one in network.heads(latents, sent.size, (0, 1))]
         own = decoded[_LEADER if context.worker == leader else _FOLLOWER]
@@ -227,8 +220,7 @@ class ServerLGC(LGC):
         guard = Round(LaneOp.MAX, self.guard.words(sent, corrected), label="guard")
         replies = yield RoundGroup((gathering(message, self.workers, context, "innovations"), guard))
         if self.guard.trips(summed(replies[1], RoundShape(LaneOp.MAX, GUARD_WORDS), context)):
-            counted.fallbacks += 1
-            return (yield from self._uncompressed(sent, context))
+            return None
         messages = summed(replies[0], gathered_shape(message.size, self.workers), context).reshape(self.workers, -1)
         vectors = [
             self._innovation.corrected(decoded[_LEADER if worker == leader else _FOLLOWER], messages[worker])
