@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 API = (
     "lanesum.session",
     "lanesum.torch",
+    "lanesum.torchft",
     "lanesum.codecs",
     "lanesum.joining",
     "lanesum.errors",

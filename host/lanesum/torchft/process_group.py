@@ -53,7 +53,7 @@ def check_interface(groups: Any) -> None:
         version = importlib.metadata.version("torchft")
         raise ConfigurationError(
             f"torchft {version} has other process groups than lanesum supports: configure({names}).",
-            "Install torchft 0.2: pip install 'torchft==0.2.*'.",
+            "Install torchft 0.2: pip install 'torchft>=0.2,<0.3'.",
         )
 
 
@@ -187,10 +187,7 @@ class ProcessGroup(torchft_groups.ProcessGroupWrapper):  # type: ignore[misc]
 class QuorumGroup(LanesumProcessGroup):
     """Process group of one quorum, from ``configure`` to the next one.
 
-    Args:
-        store, rank, size, timeout: as for ``LanesumProcessGroup``.
-        label: name of the quorum, for messages.
-        gradients: names of the tensors to compress; None: sum all by ``fixed``.
+    ``label`` names it in messages. ``gradients`` names the tensors to compress; None: all are summed by ``fixed``.
     """
 
     _uses_nccl = False  # it would end the process some time after the loss of another rank
@@ -248,11 +245,7 @@ class QuorumGroup(LanesumProcessGroup):
             work = super()._reduce(tensors, op, outputs)
             return None if work is None else QuorumWork(work, self)
         # A rank alone has the sum. Work of gloo has no future for a reduce-scatter.
-        own = (
-            tensors
-            if outputs is None
-            else [write(one.view_as(to), to) for one, to in zip(tensors, outputs, strict=True)]
-        )
+        own = [write(one.view_as(to), to) for one, to in zip(tensors, outputs or (), strict=False)] or tensors
         futures = [torch.futures.Future[torch.Tensor]() for _ in own]
         for future, tensor in zip(futures, own, strict=True):
             future.set_result(tensor)
@@ -272,7 +265,7 @@ class QuorumGroup(LanesumProcessGroup):
     def failure(self) -> QuorumAbortedError | None:
         """Return the first error of a sum, or None."""
         error = self._failure or (None if self._state is None else self._state.error)
-        return None if error is None else QuorumAbortedError(self.label, str(error))
+        return error if isinstance(error, QuorumAbortedError | None) else QuorumAbortedError(self.label, str(error))
 
     def abort(self) -> None:
         """Leave the job, and tell the other ranks; idempotent."""

@@ -39,8 +39,7 @@ class Quorum:
         rank, size: of this process in the quorum.
         address: IPv4 address of this host.
         timeout_s: maximum waiting time for the other ranks, in seconds.
-        description: of the codec; the ranks compare it.
-        label: name of the quorum, for messages.
+        description, label: of the codec, which the ranks compare; of the quorum, for messages.
         controller, job: the controller admits a job of this name in the place of the last quorum's; None: rank 0 starts
             a server.
     """

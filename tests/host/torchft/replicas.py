@@ -112,7 +112,12 @@ def replicas(min_replicas: int = 1, join_timeout_ms: int = 10_000) -> Iterator[R
 
 @contextlib.contextmanager
 def managed(
-    group: ProcessGroup | ProcessGroupGloo, number: int, lighthouse: str, *, state: Any = None, **options: Any
+    group: ProcessGroup | ProcessGroupGloo,
+    number: int,
+    lighthouse: str,
+    *,
+    state: Any = None,
+    asynchronous: bool = False,
 ) -> Iterator[Manager]:
     """Yield a Manager of one rank; ``state`` has ``state_dict`` and ``load_state_dict``."""
     store = dist.TCPStore(LOCALHOST, 0, is_master=True, wait_for_workers=False)
@@ -121,7 +126,7 @@ def managed(
         load_state_dict=(lambda _: None) if state is None else state.load_state_dict,
         state_dict=dict if state is None else state.state_dict,
         min_replica_size=1,
-        use_async_quorum=False,
+        use_async_quorum=asynchronous,
         timeout=TIMEOUT,
         quorum_timeout=TIMEOUT,
         connect_timeout=TIMEOUT,
@@ -133,7 +138,6 @@ def managed(
         hostname=LOCALHOST,
         heartbeat_interval=timedelta(milliseconds=50),
         replica_id=f"replica_{number}",
-        **options,
     )
     try:
         yield manager
@@ -245,7 +249,7 @@ def train_ddp(end: Connection, number: int, lighthouse: str, steps: int, dies_at
     """Train by DDP with compressed gradients; send ``(number, loss before, loss after, digest)``."""
     one = Training(number)
     group = make_group("lanesum")
-    with _sending_errors(end), managed(group, number, lighthouse, state=one) as manager:
+    with _sending_errors(end), managed(group, number, lighthouse, state=one, asynchronous=True) as manager:
         group.compress(manager, codec="thc")
         model, optimizer = DistributedDataParallel(manager, one.model), Optimizer(manager, one.optimizer)
         before = one.common_loss()
