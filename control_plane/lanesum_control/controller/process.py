@@ -20,7 +20,6 @@ from lanesum.rpc.tls import UNIX, credentials_for
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.monitor import Monitor
 from lanesum_control.controller.options import ControllerOptions
-from lanesum_control.controller.samples import controller_samples
 from lanesum_control.controller.service import ControllerService
 from lanesum_control.observe.opentelemetry import CallSpans
 from lanesum_control.planner.network import Network
@@ -34,11 +33,11 @@ from lanesum_control.state.store import Store
 from lanesum_control.switches.managed import RemoteSwitch
 from lanesum_fabric.bfruntime.ports import PortSettings
 from lanesum_fabric.metrics.endpoint import MetricsEndpoint
+from lanesum_fabric.metrics.families import CONTROLLER, Samples
 from lanesum_fabric.program.pipelines import CompiledPipeline, bmv2_pipeline, tofino_pipeline
 from lanesum_fabric.program.switch_job import Station
 from lanesum_fabric.topology import load
 
-<<<<<<< ours
 
 def controller_samples(controller: Controller | None) -> Samples:
     """Return the samples of a controller; its workers are asked for new counts, which the next samples have.
@@ -83,8 +82,6 @@ def controller_samples(controller: Controller | None) -> Samples:
     return samples
 
 
-=======
->>>>>>> theirs
 _CONNECT_S, _START_S = 2.0, 3.0
 
 _Make = Callable[[Store, int], Controller]

@@ -154,13 +154,11 @@ def _notes(result: dict[str, Any]) -> Iterator[str]:
     yield f"Deviation without sign: median {found['median']:.1%}, largest {found['max']:.1%}."
 
 
-registry.register(
-    registry.Benchmark(
-        name="forecast",
-        summary="Forecasts of `lanesum plan` beside measured all-reduces, behind limited links. Needs root.",
-        quick=ForecastSettings(workers=(2,), values=200_000, rates_mbit=(50.0,), codecs=("fixed",), repeats=2),
-        run=run,
-        tables=((FORECAST_COLUMNS, rows),),
-        notes=_notes,
-    )
-)
+registry.Benchmark(
+    name="forecast",
+    summary="Forecasts of `lanesum plan` beside measured all-reduces, behind limited links. Needs root.",
+    quick=ForecastSettings(workers=(2,), values=200_000, rates_mbit=(50.0,), codecs=("fixed",), repeats=2),
+    run=run,
+    tables=((FORECAST_COLUMNS, rows),),
+    notes=_notes,
+).register()
