@@ -33,7 +33,7 @@ _HOW = (
 )
 
 
-def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, *, gather: bool = True, **options: Any) -> State:
+def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, *, gather: bool = False, **options: Any) -> State:
     """Average the gradients of an FSDP2 ``model``; see :func:`lanesum.torch.attach`."""
     modules = {name: module for name, module in model.named_modules() if isinstance(module, FSDPModule)}
     if not modules:
