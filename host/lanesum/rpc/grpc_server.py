@@ -105,6 +105,7 @@ class GrpcServer(Serving):
             "grpc.max_allowed_incoming_connections": limits.connections,
             "grpc.max_concurrent_streams": limits.streams_of_caller + limits.waiting,
             "grpc.experimental.tcp_max_read_chunk_size": _READ_BYTES,
+            "grpc.http2.bdp_probe": 0,  # a stream has 64 KiB of its message in flight until its call is identified
             "grpc.http2.max_requests_per_read": _REQUESTS_PER_READ,
             "grpc.http2.ping_on_rst_stream_percent": 100,
             "grpc.server.max_pending_requests": _MAX_PENDING,

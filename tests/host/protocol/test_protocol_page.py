@@ -50,7 +50,7 @@ def test_generated_files_are_up_to_date() -> None:
     files = generate.generated_files(ROOT)
     assert {path.name for path in files} == {
         "protocol.p4", "repeat.p4", "lane_ops.p4", "spec.hpp", "constants.hpp", "lanesum.lua", "protocol.md",
-        "style.md", "commands.md", "commands-job.md", "commands-bench.md", "packets.md",
+        "style.md", "commands.md", "commands-job.md", "commands-bench.md", "packets.md", "forecast.md",
         "commands-controller.md", "lanesum.schema.json",
     }  # fmt: skip
     for path, text in files.items():

@@ -382,6 +382,20 @@ def test_connection_that_sends_without_a_call_is_ended() -> None:
         assert site.call(text="x" * (1 << 18))["text"], "a call makes its connection one that may send"
 
 
+def test_long_message_of_unread_call_keeps_its_connection() -> None:
+    """A busy process reads calls late. What a message has sent by then must not look like a flood."""
+    with running() as site, ThreadPoolExecutor(1) as pool:
+        go = threading.Event()
+        site.service._loop.call_soon_threadsafe(go.wait, WAIT_S)
+        answer = pool.submit(call, site.address, SERVICE, "Echo", {"text": "x" * 900_000}, 30.0)
+        wait_until(lambda: any(one.received > 1 << 15 for one in site.service._connections._opened()))
+        time.sleep(0.3)  # without flow control the whole message arrives
+        ended = site.service._connections.look(set(), is_due=True)
+        go.set()
+        assert ended == 0
+        assert len(answer.result()["text"]) == 900_000
+
+
 def test_cancelled_call_of_a_stream_is_repeated() -> None:
     """The service cancels calls while too many wait for it."""
     refusals = [RefusedError(CODES.CANCELLED, "Too many calls.") for _ in range(3)]

@@ -65,8 +65,10 @@ def test_join_with_other_codec_names_both_everywhere(ranks: Ranks) -> None:
 def test_join_failing_on_one_rank_fails_on_all(ranks: Ranks) -> None:
     with controlled(2) as (_, variables):
         told, failed = ranks.run(join, [0, 1], variables, {"window": 0})
-    assert failed.startswith("ConfigurationError: window = 0")
-    assert told.startswith("WorkerGoneError: Worker 1 (w2) of job 'train' has failed: ConfigurationError: window = 0")
+    assert failed.startswith("ConfigurationError: Invalid window=0")
+    assert told.startswith(
+        "WorkerGoneError: Worker 1 (w2) of job 'train' has failed: ConfigurationError: Invalid window=0"
+    )
 
 
 def train_until_failure(rank: int, variables: dict[str, str]) -> str:

@@ -187,9 +187,11 @@ def test_arguments_of_other_types_are_refused(session: Session) -> None:
     for name in ("group", "local_group"):
         with pytest.raises(ConfigurationError, match=r"Invalid group \[0\]: expected a process group with this rank"):
             lanesum.torch.State.join(**{name: [0]})
-    for name, wrong in (("error_feedback", "no"), ("scaler", 1024.0)):
-        with pytest.raises(ConfigurationError, match=f"{name}={wrong!r}.* expected True, False or None, and a Grad"):
-            lanesum.torch.State(session, **{name: wrong})
+    wanted = "expected True, False or None, and a GradScaler or None"
+    with pytest.raises(ConfigurationError, match=f"Invalid error_feedback='no' or scaler=None: {wanted}"):
+        lanesum.torch.State(session, error_feedback="no")
+    with pytest.raises(ConfigurationError, match=f"Invalid error_feedback=None or scaler=1024.0: {wanted}"):
+        lanesum.torch.State(session, scaler=1024.0)
 
 
 def test_join_reads_ticket_from_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

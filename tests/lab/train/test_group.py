@@ -9,6 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from lanesum.errors import ConfigurationError
+from lanesum_lab.train import group
+
 WITH_A_GROUP = """
 import os
 import torch
@@ -54,3 +59,10 @@ def test_threads_of_group_remain_until_end(tmp_path: Path) -> None:
     """The day they are not, none of this is needed."""
     code, said, _ = run(WITH_A_GROUP + ENDING + "end_process(3)", tmp_path)
     assert (code, said) == (3, "left: True\nsaid")
+
+
+def test_check_of_other_number_of_ranks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group.dist, "get_world_size", lambda: 3)
+    group.check_ranks(3)
+    with pytest.raises(ConfigurationError, match=r"^The job has 2 workers, the process group 3 ranks\."):
+        group.check_ranks(2)
