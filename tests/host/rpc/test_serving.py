@@ -383,7 +383,7 @@ def test_connection_that_sends_without_a_call_is_ended() -> None:
 
 
 def test_long_message_of_unread_call_keeps_its_connection() -> None:
-    """A busy process reads calls late. What a message has sent by then must not look like a flood."""
+    """A busy process reads calls late. The bytes of a message until then are no flood."""
     with running() as site, ThreadPoolExecutor(1) as pool:
         go = threading.Event()
         site.service._loop.call_soon_threadsafe(go.wait, WAIT_S)
