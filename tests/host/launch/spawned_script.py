@@ -15,6 +15,7 @@ import torch.multiprocessing as mp
 from torch.nn.parallel import DistributedDataParallel
 
 import lanesum.torch
+from lanesum_lab.train.group import end_process
 
 
 def weights(rank: int, *, attached: bool) -> torch.Tensor:
@@ -43,6 +44,7 @@ def train(rank: int, store: str) -> None:
     torch.testing.assert_close(own, plain, rtol=1e-5, atol=1e-6)
     print(f"rank {rank} as by gloo\n", end="", flush=True)
     dist.destroy_process_group()
+    end_process(0)
 
 
 if __name__ == "__main__":
