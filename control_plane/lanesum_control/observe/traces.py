@@ -21,6 +21,8 @@ from lanesum.errors import ConfigurationError
 from lanesum.rpc.controller import MAX_SPANS, MAX_TRACE_S
 from lanesum_control.errors import AdmissionError
 
+ROUND = "lanesum::round"
+WAIT = "lanesum::wait"
 #: Spans of a report, see ``lanesum.session.all_reduce``; ``round``: from the start of a round until its result is
 #: taken.
 SPANS = (
@@ -28,12 +30,16 @@ SPANS = (
     "lanesum::send",
     "lanesum::network",
     "lanesum::decode",
-    "lanesum::wait",
-    "lanesum::round",
+    WAIT,
+    ROUND,
 )
 #: Time that a worker may take to report, in seconds, after the end of the trace.
 REPORT_S = 5.0
 _MAX_US = 1 << 53  # JSON readers in other languages have no larger integers
+#: Name of each thread of a worker; rounds overlap, so they are asynchronous events of the first one.
+THREADS = {1: "all-reduce", 2: "backward"}
+_PIDS = 10_000  # process numbers of the profile of one worker
+_IDS = 1 << 32  # numbers of its events that belong together
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +123,6 @@ class Traces:
         """Return the reports that have arrived, by worker, and forget the trace."""
         self._ends.pop(key, None)
         return self._found.pop(key, {})
-
-
-ROUND = "lanesum::round"
-WAIT = "lanesum::wait"
-#: Name of each thread of a worker; rounds overlap, so they are asynchronous events of the first one.
-THREADS = {1: "all-reduce", 2: "backward"}
-_PIDS = 10_000  # process numbers of the profile of one worker
-_IDS = 1 << 32  # numbers of its events that belong together
 
 
 def timeline(job: str, traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from lanesum_control.switches.client import key_of
 from lanesum_control.switches.switch import DELETE, INSERT, MODIFY, P4RuntimeSwitch
-from lanesum_fabric.program.capabilities import JOB_TABLES, LOOKUP, MEMBER, ORIGIN
+from lanesum_fabric.program.capabilities import JOB_TABLES, LOOKUP, MEMBER, ORIGIN, last_name
 from lanesum_fabric.program.p4info import P4InfoNames
 from lanesum_fabric.program.switch_job import HostPort, SwitchJob
 from lanesum_fabric.protobufs import p4runtime_pb2
@@ -225,5 +225,5 @@ def _match(field: Any) -> tuple[int, int, int]:
 
 
 def _kinds(items: Iterable[_Item]) -> str:
-    counts = collections.Counter(item.kind.rpartition(".")[2] for item in items)
+    counts = collections.Counter(last_name(item.kind) for item in items)
     return ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))

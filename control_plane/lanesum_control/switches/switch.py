@@ -28,6 +28,7 @@ from lanesum_fabric.program.capabilities import (
     RECIRCULATION,
     STATION,
     Capabilities,
+    last_name,
     slots_of,
 )
 from lanesum_fabric.program.p4info import EntryRead, Lpm, P4InfoNames
@@ -274,7 +275,7 @@ class P4RuntimeSwitch:
         tables = filter(self._names.has_table, DECISION_TABLES)
         wanted = [p4runtime_pb2.Entity(table_entry=self._names.wildcard(table)) for table in tables]
         for entry in (entity.table_entry for entity in self.connection.read(wanted)):
-            name = self._names.action_name(entry.action.action.action_id).rpartition(".")[2]
+            name = last_name(self._names.action_name(entry.action.action.action_id))
             counts[name] = counts.get(name, 0) + entry.counter_data.packet_count
         for name in _COUNTED_TWICE:
             counts[name] = counts.get(name, 0) - counts.get(_TAKE_OVER, 0)

@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, TypeVar
 import typer
 
 from lanesum import environment
-from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
 
 DEFAULT_CONTROLLER = f"127.0.0.1:{rpc.DEFAULT_PORT}"
@@ -38,18 +37,6 @@ Insecure = Annotated[
 ]
 
 _Options = TypeVar("_Options")
-_FACTORS = {"k": 1000, "M": 10**6, "G": 10**9}
-
-
-def positive_number(flag: str, text: str, kind: type) -> int | float:
-    """Return the number in the value of an option, such as ``25M``. Raises ConfigurationError."""
-    try:
-        number: int | float = kind(text.rstrip("kMG")) * _FACTORS.get(text[-1:], 1)
-    except ValueError:
-        number = 0
-    if number <= 0:
-        raise ConfigurationError(f"{flag}: {text!r} is no positive number.", "Write for example 1k,25M.")
-    return number
 
 
 def options_of(

@@ -56,9 +56,9 @@ BOUND = "EgressPipeline.redirected.bound"
 DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, ARP_ANSWER, ICMP, MARK, BOUND)
 
 
-def last_name(table: str) -> str:
-    """Return the name of a table in messages, without its controls."""
-    return table.rpartition(".")[2]
+def last_name(name: str) -> str:
+    """Return the last part of the full name of a table or action, without its controls."""
+    return name.rpartition(".")[2]
 
 
 def slots_of(names: P4InfoNames) -> int:
@@ -102,7 +102,7 @@ class Capabilities:
     @classmethod
     def of(cls, names: P4InfoNames) -> Capabilities:
         """Return the capabilities of a program. A lookup requires its table besides its action."""
-        actions = {name.rpartition(".")[2] for name in names.actions}
+        actions = set(map(last_name, names.actions))
         lookup = names.has_table(LOOKUP)
         ops = {op for op in LaneOp if op.p4_action in actions and (lookup or not op.shape.lookup)}
         return cls(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lanesum.errors import ConfigurationError
-from lanesum_fabric.cli.options import positive_number
+from lanesum_lab.numbers import positive_number
 
 _BUILT_IN = (
     "switch",

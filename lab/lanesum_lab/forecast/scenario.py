@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Network and job of a forecast, and the checks of what a user gives."""
+"""Network and job of a forecast, and checks of its options."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import typer
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS
 from lanesum_control.jobs.records import DEFAULT_SLOTS, DEFAULT_SLOTS_WITHOUT_SWITCH
-from lanesum_fabric.cli.options import positive_number
 from lanesum_fabric.tofino.profiles import TofinoProfile, profile
 from lanesum_fabric.topology.files import load
 from lanesum_fabric.topology.model import NO_SWITCH, Topology
 from lanesum_lab.builds.rates import WIRE_OVERHEAD
+from lanesum_lab.numbers import positive_number
 
 MAX_FORECAST_WORKERS = 4096
 NONE = "none"  # in place of a switch's profile
@@ -61,8 +61,8 @@ class ForecastScenario:
     def network(self) -> ForecastNetwork:
         """Return the checked network. Raises ConfigurationError, TopologyError."""
         workers, racks, rate, profile_name = self.workers, self.racks, self.rate, self.switch
-        if self.topology is not None:
-            topology = load(self.topology)
+        topology = None if self.topology is None else load(self.topology)
+        if topology is not None:
             names = topology.names("worker")
             workers = len(names) if workers is None else workers
             if workers > len(names):
@@ -93,7 +93,7 @@ class ForecastScenario:
             straggler_s=self.straggler * 1e-3,
             wire_overhead=0 if self.virtual else WIRE_OVERHEAD,
             profile=None if profile_name == NONE else profile(profile_name),
-            topology=None if self.topology is None else topology,
+            topology=topology,
         )
 
     def job(self) -> ForecastJob:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from lanesum_fabric.metrics.families import SWITCH, Samples
-from lanesum_fabric.program.capabilities import ABSORBING, SLOT
+from lanesum_fabric.program.capabilities import ABSORBING, SLOT, last_name
 from lanesum_switch.api import ActionCall
 from lanesum_switch.dataplane import EmbeddedSwitch
 
@@ -33,5 +33,5 @@ def _absorbed(switch: EmbeddedSwitch) -> int:
         for entry in entries
         if entry.counter is not None
         and isinstance(entry.target, ActionCall)
-        and entry.target.action.rpartition(".")[2] in ABSORBING
+        and last_name(entry.target.action) in ABSORBING
     )

@@ -25,6 +25,11 @@ from lanesum_fabric.errors import PipelineError, SwitchWriteError
 from lanesum_fabric.program.p4info import P4InfoNames
 from lanesum_fabric.protobufs import p4runtime_pb2
 
+GROUPS, NODES = "$pre.mgid", "$pre.node"
+_MAX_REPLICAS = 256
+#: Bit of an instance that no replica has: the node is in no group, or copies to a LAG.
+_STRAY = 1 << 16
+
 
 def check_numbers(names: P4InfoNames, program: Description) -> None:
     """Check that P4Info and bf-rt description number all tables, fields and actions alike. Raises PipelineError."""
@@ -110,12 +115,6 @@ def _add_datum(found: p4runtime_pb2.TableEntry, params: dict[int, Field], data: 
         found.counter_data.packet_count = int.from_bytes(datum.stream, "big")
     elif data[datum.field_id].name == COUNTED_BYTES:
         found.counter_data.byte_count = int.from_bytes(datum.stream, "big")
-
-
-GROUPS, NODES = "$pre.mgid", "$pre.node"
-_MAX_REPLICAS = 256
-#: Bit of an instance that no replica has: the node is in no group, or copies to a LAG.
-_STRAY = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
