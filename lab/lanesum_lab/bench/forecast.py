@@ -18,6 +18,7 @@ from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum_lab.bench import allreduce, registry, server
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.places import HUB
+from lanesum_lab.bench.reducer import NCCL
 from lanesum_lab.forecast.costs import REFERENCE, HostCosts
 from lanesum_lab.forecast.methods import InNetwork, PeerMethod
 from lanesum_lab.forecast.scenario import NONE, ForecastScenario
@@ -48,7 +49,7 @@ class ForecastSettings:
 
 
 def measure_costs(names: Sequence[str], device: str) -> HostCosts:
-    """Measure the costs of these codecs on this machine, in about half a minute.
+    """Measure the costs of these codecs on this machine, in about a minute.
 
     Raises BenchError, ConfigurationError, MissingToolError.
     """
@@ -57,7 +58,7 @@ def measure_costs(names: Sequence[str], device: str) -> HostCosts:
         values=(_MEASURED_VALUES,),
         cases=(allreduce.LOOPBACK,),
         codecs=tuple(dict.fromkeys(["thc", *names])),
-        peers=None if device == "cuda" else (),
+        peers=(NCCL,) if device == "cuda" else (),
         device=device,
         repeats=5,
     )
@@ -69,16 +70,17 @@ def measure_costs(names: Sequence[str], device: str) -> HostCosts:
     return HostCosts(
         source=f"measured on this machine, {device}",
         codec_s={
-            name: (_median(figures[name], "encode_s"), _median(figures[name], "decode_s")) for name in settings.codecs
+            name: (_seconds_per_value(figures[name], "encode_s"), _seconds_per_value(figures[name], "decode_s"))
+            for name in settings.codecs
         },
         chunk_s=figures["thc"]["network_s"]["median"] / _chunks("thc"),
         contribution_s=2 / per_core,
         gloo_s=figures["gloo"]["seconds"]["median"] / each_way,
-        nccl_s=figures["nccl"]["seconds"]["median"] / each_way if "nccl" in figures else reference.nccl_s,
+        nccl_s=figures[NCCL]["seconds"]["median"] / each_way if NCCL in figures else reference.nccl_s,
     )
 
 
-def _median(figure: dict[str, Any], phase: str) -> float:
+def _seconds_per_value(figure: dict[str, Any], phase: str) -> float:
     return float(figure[phase]["median"]) / _MEASURED_VALUES
 
 

@@ -189,8 +189,8 @@ def plan(result: dict[str, Any], path: Path) -> None:
     with _figure(path, 1, "Forecast", result, width=9, below=f"Hosts: {result['costs']}") as (axes,):
         _parts_of_step(axes, phases)
         for number, one in enumerate(forecasts):
-            shown = f" {one['step_s'] * 1e3:,.0f}"
-            axes.text(min(one["step_s"] * 1e3, end), number, shown, va="center", fontsize=8)
+            label = f" {one['step_s'] * 1e3:,.0f}"
+            axes.text(min(one["step_s"] * 1e3, end), number, label, va="center", fontsize=8)
         axes.set(xlabel="ms per step", xlim=(0, end))
         axes.set_title(result["advice"], fontsize=9, wrap=True, pad=22)
         axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)

@@ -95,8 +95,8 @@ def recirculated_rate(built: TofinoProfile, operation: LaneOp) -> float:
     return PORT_BITS_PER_SECOND / 8 / per_sum * rates(built, operation).values_per_packet
 
 
-# A segment of gloo's TCP has 20 bytes of header and 12 of time stamps.
-_TCP_BYTES = 32
+#: Data in a segment of gloo's TCP, which has 20 bytes of header and 12 of time stamps.
+TCP_PAYLOAD_BYTES = ETHERNET_MTU - IPV4_BYTES - 32
 _FLOAT_BYTES = 4
 _WORKERS = (2, 4)
 
@@ -128,9 +128,8 @@ class WireBytes:
 
 def gloo_bytes(workers: int, wire_overhead: int = WIRE_OVERHEAD) -> float:
     """Return the bytes of a value in each direction of a worker's link, by a ring of float32 over TCP."""
-    payload = ETHERNET_MTU - IPV4_BYTES - _TCP_BYTES
     wire = ETHERNET_MTU + ETHERNET_BYTES + wire_overhead
-    return 2 * (workers - 1) / workers * _FLOAT_BYTES * wire / payload
+    return 2 * (workers - 1) / workers * _FLOAT_BYTES * wire / TCP_PAYLOAD_BYTES
 
 
 def packet_sizes() -> Iterator[tuple[str, int]]:

@@ -18,7 +18,6 @@ from lanesum_control.cli.console import console
 from lanesum_fabric.cli.options import options_of
 from lanesum_fabric.cli.typer_main import typer_main
 from lanesum_lab.bench import pictures
-from lanesum_lab.bench.forecast import measure_costs
 from lanesum_lab.forecast.costs import REFERENCE
 from lanesum_lab.forecast.plan import PLAN_COLUMNS, rows, run
 from lanesum_lab.forecast.scenario import ForecastScenario
@@ -28,7 +27,7 @@ app = typer.Typer(add_completion=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions(ForecastScenario):
-    """Options of ``lanesum plan``: the scenario, where the costs of hosts come from, and what is written."""
+    """Options of ``lanesum plan``: scenario, source of the host costs, and output."""
 
     measure: Annotated[bool, typer.Option("--measure", help="Measure the costs of hosts here, in a minute.")] = False
     picture: Annotated[Path | None, typer.Option(help="Write a picture (PNG) here.", dir_okay=False)] = None
@@ -41,9 +40,12 @@ def plan(_context: typer.Context, options: PlanOptions) -> None:
     """Forecast a training step by lanesum and its peers, and what the job needs of switches."""
     if options.picture is not None:
         check_writable(options.picture)
-    job = options.job()
-    options.network()  # before a minute of measurements
-    costs = measure_costs(job.codecs, options.device) if options.measure else REFERENCE[options.device]
+    costs = REFERENCE[options.device]
+    if options.measure:
+        from lanesum_lab.bench.forecast import measure_costs  # its imports take time
+
+        options.network()  # errors come before a minute of measurements
+        costs = measure_costs(options.job().codecs, options.device)
     result = run(options, costs)
     if options.picture is not None:
         pictures.plan(result, options.picture)

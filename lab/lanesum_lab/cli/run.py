@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``lanesum run``: train on a topology, with and without lanesum."""
 
+from __future__ import annotations
+
 import typer
 from rich.markup import escape
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class HostCosts:
     """
 
     source: str
-    codec_s: dict[str, tuple[float, float]] = field(default_factory=dict)
+    codec_s: dict[str, tuple[float, float]]
     chunk_s: float
     contribution_s: float
     gloo_s: float
@@ -29,26 +29,24 @@ class HostCosts:
     message_s: float = 15e-6
 
     def codec(self, name: str) -> tuple[float, float]:
-        """Return the seconds to encode and to decode a value."""
-        return self.codec_s.get(name, self.codec_s["thc"])
+        """Return the seconds to encode and to decode a value; ``name`` may have parameters."""
+        return self.codec_s.get(name) or self.codec_s.get(name.split()[0], self.codec_s["thc"])
 
 
+_CPU = HostCosts(
+    source="reference: one thread of an Intel Xeon with AVX-512",
+    codec_s={"thc": (1.74e-9, 1.09e-9)},
+    chunk_s=1.16e-6,
+    contribution_s=0.73e-6,
+    gloo_s=0.5e-9,
+    nccl_s=1.05e-9,
+)
 #: 4 ranks on one NVIDIA H200, 16 virtual processors of an Intel Xeon with AVX-512; docs/forecast.md has the derivation.
 REFERENCE = {
-    "cpu": HostCosts(
-        source="reference: one thread of an Intel Xeon with AVX-512",
-        codec_s={"thc": (1.74e-9, 1.09e-9)},
-        chunk_s=1.16e-6,
-        contribution_s=0.73e-6,
-        gloo_s=0.5e-9,
-        nccl_s=1.05e-9,
-    ),
-    "cuda": HostCosts(
+    "cpu": _CPU,
+    "cuda": replace(
+        _CPU,
         source="reference: NVIDIA H200, one thread of an Intel Xeon with AVX-512",
         codec_s={"thc": (0.29e-9, 0.29e-9)},
-        chunk_s=1.16e-6,
-        contribution_s=0.73e-6,
-        gloo_s=0.5e-9,
-        nccl_s=1.05e-9,
     ),
 }

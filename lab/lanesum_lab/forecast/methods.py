@@ -15,11 +15,10 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES, MAX_RACKS, MAX_WORKERS, WORD_BYTES
 from lanesum.transport.constants import MIN_PTO_S
 from lanesum_fabric.tofino.chips import PORT_BITS_PER_SECOND
-from lanesum_lab.builds.rates import gloo_bytes, recirculated_bytes
+from lanesum_lab.builds.rates import TCP_PAYLOAD_BYTES, gloo_bytes, recirculated_bytes
 from lanesum_lab.forecast.costs import HostCosts
 from lanesum_lab.forecast.scenario import ForecastJob, ForecastNetwork
 
-_SEGMENT_BYTES = 1448  # of a TCP segment with time stamps
 _MATHIS = 1.22  # factor of the bound of TCP's rate under loss (Mathis et al., 1997, section 2)
 # Shares of the bytes of a ring of float32. TCP headers are those of the ring.
 _RING = {"nccl": 1.0, "nccl-fp16": 0.5, "gloo": 1.0}
@@ -96,7 +95,7 @@ class PeerMethod:
         if network.loss == 0:
             return network.rate
         round_trip_s = 2 * network.one_way_s + self._costs.message_s
-        return min(network.rate, 8 * _SEGMENT_BYTES * _MATHIS / (round_trip_s * math.sqrt(network.loss)))
+        return min(network.rate, 8 * TCP_PAYLOAD_BYTES * _MATHIS / (round_trip_s * math.sqrt(network.loss)))
 
 
 class InNetwork:
@@ -142,7 +141,7 @@ class InNetwork:
         network, costs = self.network, self.costs
         *_, (shape, chunks, contribution, result) = self._rounds(values)
         part = chunks / segments
-        encode_s, decode_s = (values / segments * one for one in costs.codec(self.name.split()[0]))
+        encode_s, decode_s = (values / segments * one for one in costs.codec(self.name))
         half_s = part * self.costs.chunk_s / 2
         stages = [
             PipelineStage("host", encode_s + half_s),
@@ -184,7 +183,7 @@ class InNetwork:
     @property
     def repair_s(self) -> float:
         """Time in which a lost packet is detected and its result arrives."""
-        return 2.25 * self.loop_s  # RFC 9002, 6.1.2: 9/8 of a round trip until it is lost, then one more
+        return 2.25 * self.loop_s  # RFC 9002, 6.1.2: 9/8 of a round trip until it is lost, and as long for the repair
 
     @property
     def last_repair_s(self) -> float:
@@ -214,8 +213,7 @@ class InNetwork:
         """Yield shape, packets, bytes of a contribution and bytes of a result of every round."""
         overhead = FRAME_OVERHEAD_BYTES + self.network.wire_overhead
         for shape in self._codec.shapes(values):
-            words = min(self.network.words, shape.result_words)
-            chunks = math.ceil(shape.result_words / words)
+            chunks = math.ceil(shape.result_words / self.network.words)
             uplink = shape.words / chunks
             yield shape, chunks, overhead + WORD_BYTES * uplink, overhead + WORD_BYTES * shape.result_words / chunks
 

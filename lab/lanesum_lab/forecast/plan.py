@@ -97,7 +97,7 @@ def run(scenario: ForecastScenario, costs: HostCosts) -> dict[str, Any]:
 
 
 def _advice(forecasts: list[Forecast], peer: Forecast, refused: dict[str, str]) -> str:
-    """Return one sentence: whether lanesum helps, by how much and where it does not."""
+    """Return whether in-network aggregation helps, and by how much."""
     own = [one for one in forecasts if one.in_network]
     if not own:
         return f"No codec can be planned: {' '.join(refused.values())}"

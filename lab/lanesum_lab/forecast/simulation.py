@@ -48,24 +48,24 @@ def forecast(method: PeerMethod | InNetwork, network: ForecastNetwork, job: Fore
     """Return the times of steps with a method."""
     # Stragglers are the same ones for all methods.
     stragglers, rng = np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
-    alone = _Step(method, network, rng).run([job.buckets()[0]], 0.0, 0.0)
+    alone = _Step(method, rng).run([job.buckets()[0]], 0.0, 0.0)
     is_random = network.straggler_s > 0 or network.loss > 0
     steps = []
     for _ in range(_STEPS if is_random else 1):
         late_s = (
             float(stragglers.exponential(network.straggler_s, network.workers).max()) if network.straggler_s else 0.0
         )
-        steps.append(_Step(method, network, rng).run(job.buckets(), job.compute_s, late_s))
+        steps.append(_Step(method, rng).run(job.buckets(), job.compute_s, late_s))
     return StepTimes(alone, statistics.median(steps), max(steps))
 
 
 class _Step:
     """One step of a training."""
 
-    def __init__(self, method: PeerMethod | InNetwork, network: ForecastNetwork, rng: np.random.Generator) -> None:
-        self._method, self._network, self._rng = method, network, rng
+    def __init__(self, method: PeerMethod | InNetwork, rng: np.random.Generator) -> None:
+        self._method, self._rng = method, rng
         self._env = simpy.Environment()
-        self._rounds = simpy.Resource(self._env, MAX_ROUNDS_IN_FLIGHT // 2)  # a bucket has two rounds
+        self._in_flight = simpy.Resource(self._env, MAX_ROUNDS_IN_FLIGHT // 2)  # a bucket has two rounds
         self._resources = {
             name: simpy.PriorityResource(self._env)
             for name in ("host", "up", "server", "recirculation", "rack", "down")
@@ -80,8 +80,9 @@ class _Step:
 
     def _backward(self, store: simpy.Store, buckets: list[int], compute_s: float, late_s: float) -> Events:
         yield self._env.timeout(late_s + compute_s * _FORWARD)
+        backward_s, total = compute_s * (1 - _FORWARD), sum(buckets)
         for values in buckets:
-            yield self._env.timeout(compute_s * (1 - _FORWARD) * values / sum(buckets))
+            yield self._env.timeout(backward_s * values / total)
             yield store.put(values)
 
     def _communicate(self, store: simpy.Store, buckets: int) -> Events:
@@ -96,27 +97,24 @@ class _Step:
         yield self._env.all_of(started)
 
     def _all_reduce(self, method: InNetwork, values: int) -> Events:
-        with self._rounds.request() as turn:
+        with self._in_flight.request() as turn:
             yield turn
-            yield from self._rounds_of(method, values)
+            yield self._env.timeout(method.opening_s(values))
+            chunks = method.chunks(values)
+            segments = min(_SEGMENTS, chunks)
+            stages = method.stages(values, segments)
+            lossy = self._rng.random(segments) < 1 - (1 - method.loss) ** (chunks / segments)
+            repairs = [float(some) * method.repair_s for some in lossy[:-1]]
+            repairs.append(float(lossy[-1]) * method.last_repair_s)
+            yield self._env.all_of([self._env.process(self._segment(stages, repair_s)) for repair_s in repairs])
 
-    def _rounds_of(self, method: InNetwork, values: int) -> Events:
-        yield self._env.timeout(method.opening_s(values))
-        chunks = method.chunks(values)
-        segments = min(_SEGMENTS, chunks)
-        stages = method.stages(values, segments)
-        repairs = self._rng.random(segments) < 1 - (1 - method.loss) ** (chunks / segments)
-        repaired = [float(some) * method.repair_s for some in repairs[:-1]]
-        repaired.append(float(repairs[-1]) * method.last_repair_s)
-        yield self._env.all_of([self._env.process(self._segment(stages, late_s)) for late_s in repaired])
-
-    def _segment(self, stages: list[PipelineStage], late_s: float) -> Events:
+    def _segment(self, stages: list[PipelineStage], repair_s: float) -> Events:
         for number, stage in enumerate(stages):
             if stage.resource is None:
                 yield self._env.timeout(stage.seconds)
                 continue
             if number == len(stages) - 1:
-                yield self._env.timeout(late_s)
+                yield self._env.timeout(repair_s)
             # Received results are decoded before further values are encoded.
             with self._resources[stage.resource].request(priority=-number) as turn:
                 yield turn

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options of a run, as ``lanesum run`` has them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from lanesum.cli.app import main
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.bench import forecast as bench_forecast
-from lanesum_lab.bench.figures import BenchError
 from lanesum_lab.builds.rates import WireBytes
 from lanesum_lab.forecast.costs import REFERENCE
 from lanesum_lab.forecast.methods import InNetwork
@@ -131,7 +131,7 @@ def test_topology_gives_workers_racks_and_entries() -> None:
     ],
 )
 def test_impossible_scenario_is_refused(options: dict[str, Any], what: str) -> None:
-    with pytest.raises(LanesumError, match=what.replace("+", "\\+")):
+    with pytest.raises(LanesumError, match=re.escape(what)):
         run(ForecastScenario(**options), COSTS)
 
 
@@ -161,5 +161,5 @@ def test_benchmark_compares_forecast_with_measured_steps(monkeypatch: pytest.Mon
 
 
 def test_benchmark_without_rates_is_refused() -> None:
-    with pytest.raises((ConfigurationError, BenchError), match="a rate above 0"):
+    with pytest.raises(ConfigurationError, match="a rate above 0"):
         bench_forecast.ForecastSettings(rates_mbit=())
