@@ -212,8 +212,14 @@ def wait_for_others(
                 "Check their logs. Each rank calls attach, or State.join.",
             )
         if waited_s > LOG_WAIT_S and not logged:
-            logged, told = True, f"{ticket.worker} of job {ticket.label} has waited {LOG_WAIT_S:g} s for workers"
-            logger.warning("Worker %s at %s, which have not joined. Each rank calls attach.", told, missing)
+            logged = True
+            logger.warning(
+                "Worker %d of job %s has waited %g s for workers at %s, which have not joined. Each rank calls attach.",
+                ticket.worker,
+                ticket.label,
+                LOG_WAIT_S,
+                missing,
+            )
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, _MAX_POLL_S)
 

@@ -66,6 +66,7 @@ def serve() -> None:
             if line == "go\n":
                 go.set()
             print(held_bytes() - before, flush=True)
+        go.set()
 
 
 class Service:

@@ -43,7 +43,7 @@ SESSION = (
         f"{_HOST}/session/all_reduce.py",
         (
             "parts of a gathered round follow each other",
-            "_joined(all_words, self.shards if self.round.gathered else 1)",
+            "_joined(all_words, self.workers if self.round.gathered else 1)",
             "_joined(all_words)",
         ),
         (

@@ -70,7 +70,7 @@ CONTROLLER = (
     Family("lanesum_switch_slots", ("switch",), "Slots of the switch."),
     Family("lanesum_switch_used_slots", ("switch",), "Slots of the switch that jobs have."),
     Family("lanesum_switch_table_entries", ("switch", "table"), "Entries for jobs and hosts in a table of the switch."),
-    Family("lanesum_switch_table_size", ("switch", "table"), "Entries that the table holds, at most."),
+    Family("lanesum_switch_table_size", ("switch", "table"), "Maximum number of entries in the table."),
     Family("lanesum_switch_decisions_total", ("switch", "decision"), "Packets at the switch, by decision."),
     Family("lanesum_server_up", ("server",), "1 if the aggregation server answers the controller, else 0."),
     _OMITTED,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-#: Rank of a spine that serves only if there is no better one: its jobs were moved away; it cannot be reached.
+#: Ranks of a spine or link that serves only if there is no better one: it is drained, or unreachable.
 DRAINED, LOST = 1, 2
 NO_RANKS: Mapping[str, int] = {}
 

@@ -126,7 +126,7 @@ class StartedRound:
         lengths: the vector lengths behind the round's own words, if any.
         begin: time of the start, by ``time.perf_counter``.
         rest: words of its parts that are not started; see ``divided``.
-        shards: number of workers.
+        workers: number of workers of the job.
         flights: its parts in flight, in order.
         result: accumulator words and bitmaps of contributors; None until the round is complete.
     """
@@ -136,7 +136,7 @@ class StartedRound:
     lengths: AppendedLengths | None
     begin: float
     rest: collections.deque[NDArray[np.uint32]]
-    shards: int
+    workers: int
     flights: collections.deque[AnyRoundState] = field(default_factory=collections.deque)
     result: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None
     _parts: list[tuple[NDArray[np.uint32], NDArray[np.uint32]]] = field(default_factory=list)
@@ -146,7 +146,7 @@ class StartedRound:
         self._parts.append((words, contributors))
         if not self.rest and not self.flights:
             all_words, bitmaps = zip(*self._parts, strict=True)
-            self.result = _joined(all_words, self.shards if self.round.gathered else 1), _joined(bitmaps)
+            self.result = _joined(all_words, self.workers if self.round.gathered else 1), _joined(bitmaps)
 
     @property
     def encoding(self) -> bool:

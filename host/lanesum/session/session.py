@@ -222,13 +222,14 @@ class Session(Closing):
 
         ``description``: of the array, instead of its data type and shape.
         """
-        given: Any = array if is_tensor(array) else np.asarray(array)
+        given: Any = array
         restored: Callable[[NDArray[np.uint8]], Any]
         if is_tensor(given):
             from lanesum.codecs import tensors  # PyTorch is imported already
 
             flat, restored = tensors.as_bytes(given)
         else:
+            given = np.asarray(given)
             flat, restored = _as_bytes(given)
         description = description or f"{given.dtype} with shape {tuple(given.shape)}"
         codec, workers = AllGather(self.ticket, description, restored), self.ticket.workers

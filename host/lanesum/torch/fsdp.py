@@ -4,7 +4,7 @@
 
 With replicas, every rank shards the model over the ranks of one dimension of a mesh. The ranks with the same shard, one
 in each replica, are the workers of one job. Without replicas, the ranks that share the model are the workers: each gets
-the mean of its shards alone, and all gather the parameters.
+the mean of its shards alone. The process group gathers the parameters, or with ``gather`` the job.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class RoundState:
         data_words = ticket.data_words(op)
         packet_words = shape.uplink_words(data_words)
         self._shards = ticket.workers if scattered or gathered else 1
-        self._kept = ticket.workers if gathered else 1  # shards of the result
+        self._result_shards = ticket.workers if gathered else 1
         shard_words = words.size if gathered else words.size // self._shards
         shard_chunks = max(1, -(-shard_words // packet_words))
         self.chunks = self._shards * shard_chunks
@@ -98,10 +98,10 @@ class RoundState:
         self._link = link
         self._result_words = shape.accumulator_words(shard_words)
         self._packet_bytes = data_words * WORD_BYTES
-        self._result = bytearray(self._kept * shard_chunks * self._packet_bytes)
+        self._result = bytearray(self._result_shards * shard_chunks * self._packet_bytes)
         if gathered:
-            begin = ticket.worker * len(self._result) // ticket.workers
-            self._result[begin : begin + words.nbytes] = words.astype(">u4").tobytes()
+            own_at = ticket.worker * len(self._result) // ticket.workers
+            self._result[own_at : own_at + words.nbytes] = words.astype(">u4").tobytes()
         self._contributors = np.zeros((self.chunks, len(link.membership.members)), np.uint32)
         self._done = bytearray(self.chunks)
         self._done_prefix = 0
@@ -151,8 +151,8 @@ class RoundState:
         """
         if self._certification is None or not self.needs_words(chunk):
             return True
-        if self._kept > 1:
-            bitmaps = self._link.membership.only(chunk % self._kept)
+        if self._result_shards > 1:
+            bitmaps = self._link.membership.only(chunk % self._result_shards)
         words = np.frombuffer(datagram, ">u4", self._link.ticket.accumulator_words, HEADER_BYTES).astype(np.uint32)
         return self._certification.is_right(LaneOp(self.size.op), self.epoch, chunk, words, bitmaps)
 
@@ -164,7 +164,7 @@ class RoundState:
         """Store the result of a chunk that had none, and its contributors."""
         if self.needs_words(chunk):
             turn, shard = divmod(chunk, self._shards)
-            start = turn * self._packet_bytes + shard % self._kept * (len(self._result) // self._kept)
+            start = turn * self._packet_bytes + shard % self._result_shards * (len(self._result) // self._result_shards)
             stop = HEADER_BYTES + self._packet_bytes
             self._result[start : start + self._packet_bytes] = datagram[HEADER_BYTES:stop]
         self._contributors[chunk] = bitmaps
@@ -188,7 +188,7 @@ class RoundState:
         Those of a scattered round are the words of this worker's shard, of a gathered one those of all shards.
         """
         assert self.complete
-        shards = np.frombuffer(self._result, ">u4").reshape(self._kept, -1)[:, : self._result_words]
+        shards = np.frombuffer(self._result, ">u4").reshape(self._result_shards, -1)[:, : self._result_words]
         return shards.astype(np.uint32).reshape(-1)
 
     def contributors(self) -> NDArray[np.uint32]:

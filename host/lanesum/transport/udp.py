@@ -306,15 +306,16 @@ class UdpTransport:
             self._in_flight += 1
             return round_
 
-    def _check_round(self, op: LaneOp, words: NDArray[np.uint32], shards: int = 1, gathered: int = 1) -> None:
+    def _check_round(self, op: LaneOp, words: NDArray[np.uint32], shards: int = 1, senders: int = 1) -> None:
+        """Raise TransportError for words in ``shards`` of one worker, or in a shard of each of ``senders``."""
         if op not in self.ticket.ops:
             allowed = ", ".join(one.name for one in self.ticket.ops)
             raise TransportError(f"Job {self.ticket.label} was not admitted for {op.name}; it has {allowed}.")
         if words.size % (shards * op.shape.uplink_words_per_group):
             group, each = op.shape.uplink_words_per_group, f" in each of {shards} equal shards" if shards > 1 else ""
             raise TransportError(f"{words.size} words are not whole groups of {group}{each}, as {op.name} needs them.")
-        if words.size * gathered > MAX_ROUND_WORDS:
-            raise TransportError(f"{words.size * gathered:,} words are more than the {MAX_ROUND_WORDS:,} of a round.")
+        if words.size * senders > MAX_ROUND_WORDS:
+            raise TransportError(f"{words.size * senders:,} words are more than the {MAX_ROUND_WORDS:,} of a round.")
 
     def release(self, round_: NativeRoundState, words: int) -> None:
         """Allow to send the first ``words`` of a ``withheld`` round, and send the packets that the window admits.

@@ -216,7 +216,7 @@ class Ports:
     def __init__(self, described: BfRuntimeTable) -> None:
         self._described, self._key = described, described.key("$DEV_PORT")
         self._speed, self._correction = described.datum("$SPEED"), described.datum("$FEC")
-        self._lanes, self._enabled = described.datum("$N_LANES"), described.datum("$PORT_ENABLE")
+        self._lanes = described.datum("$N_LANES")
         self._by_port: dict[int, dict[int, Any]] = {}
 
     def write(self, kind: int, entry: Any) -> None:

@@ -127,7 +127,7 @@ _MAX_NAMED_ERRORS = 64
 
 
 class BfRuntimeService:
-    """Maps RPCs to the agent of one device."""
+    """Handlers of the RPCs of BF Runtime, for the agent of one device."""
 
     def __init__(self, agent: Agent, device_id: int) -> None:
         self._agent, self._device_id = agent, device_id

@@ -174,7 +174,7 @@ class ExpressionLoader:
         self.program = program
         self.num_params = 0
         self._fields: dict[tuple[str, str], ir.FieldRef] = {}
-        # Of the kinds of objects that their name denotes: the expression, and the names that the program has so far.
+        # Kinds of objects that a program refers to by name: constructor of the expression, and the names known so far.
         self._by_name: dict[str, tuple[Callable[[str], ir.Expr], Container[str]]] = {
             "header": (ir.HeaderRef, program.instances),
             "header_stack": (ir.StackRef, program.stacks),

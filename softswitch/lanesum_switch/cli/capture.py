@@ -17,7 +17,7 @@ from lanesum.protocol.spec import UDP_PORT
 from lanesum.rpc import controller as rpc
 from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_fabric.cli.typer_main import typer_main
-from lanesum_switch.ports.capture import DEFAULT_MAX_FRAMES, PcapWriter
+from lanesum_switch.ports.capture import DEFAULT_MAX_FRAMES, InterfaceCapture, PacketSelection, PcapWriter, summary
 
 _MAX_SECONDS = 1e6  # poll(2) takes its timeout as an int of milliseconds
 
@@ -37,8 +37,6 @@ def capture(
     controller: Controller = DEFAULT_CONTROLLER,
 ) -> None:
     """Capture lanesum packets at a network interface until Ctrl-C; print them, or write them to a file. Needs root."""
-    from lanesum_switch.ports.capture import InterfaceCapture, PacketSelection, summary
-
     if seconds is not None and not 0 < seconds <= _MAX_SECONDS:  # also for nan
         raise ConfigurationError(
             f"Invalid --seconds {seconds:g}: expected more than 0, at most {_MAX_SECONDS:g}.",

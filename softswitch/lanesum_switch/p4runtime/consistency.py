@@ -74,17 +74,16 @@ def _check_names(what: str, wanted: Iterable[str], found: Container[str]) -> Non
 
 
 def _check_action(action: ActionInfo, copies: Sequence[ir.Action]) -> None:
-    """Raise StatusError unless an action of this name has the parameters: one that a program also calls has copies."""
+    """Raise StatusError unless a copy has these parameters. A compiler copies an action that a program also calls."""
     wanted = [p.bits for p in action.params]
-    for found in copies:
-        widths = [bits for _, bits in found.params]
-        if len(widths) == len(wanted) and all(
-            p.translated or p.bits == bits for p, bits in zip(action.params, widths, strict=True)
-        ):
-            break
-    else:
+    found = [[bits for _, bits in one.params] for one in copies]
+    if not any(
+        len(widths) == len(wanted)
+        and all(p.translated or p.bits == bits for p, bits in zip(action.params, widths, strict=True))
+        for widths in found
+    ):
         raise _mismatch(
-            f"The parameters of action {action.name} have widths {wanted} in the P4Info and {widths} in the program"
+            f"The parameters of action {action.name} have widths {wanted} in the P4Info and {found[-1]} in the program"
         )
 
 

@@ -33,7 +33,7 @@ API_VERSION = "1.3.0"
 
 
 class P4RuntimeService:
-    """Maps RPCs to devices, and StatusError to gRPC status."""
+    """Handlers of the RPCs of P4Runtime, for all devices."""
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices

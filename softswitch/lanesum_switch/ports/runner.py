@@ -47,7 +47,7 @@ class PortCounts:
 
 
 class PortRunner(Serving):
-    """Serves ``ports`` (number -> port) in one thread. A context manager: it starts on entry and closes on exit.
+    """Thread that serves ``ports`` (number -> port).
 
     One wakeup receives one batch from every readable port, so that no port starves the others.
     """

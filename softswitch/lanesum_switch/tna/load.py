@@ -101,8 +101,8 @@ def load_text(config: bytes) -> TnaProgram:
 def _translate(text: p4.ProgramSource) -> TnaProgram:
     chip = chip_of(text.architecture)
     blocks = _pipeline(text)
-    ingress, egress = _half("ingress", text, chip, blocks[:_BLOCKS]), _half("egress", text, chip, blocks[_BLOCKS:])
-    return TnaProgram(chip, (ingress, egress))
+    halves = _half("ingress", text, chip, blocks[:_BLOCKS]), _half("egress", text, chip, blocks[_BLOCKS:])
+    return TnaProgram(chip, halves)
 
 
 def _pipeline(text: p4.ProgramSource) -> list[p4.BlockDeclaration]:

@@ -27,13 +27,12 @@ from lanesum.server import AggregationServer, ServerJob
 from lanesum.transport import JobTicket, UdpTransport, engine
 from lanesum.transport.native_engine import NativeRoundSequence
 from lanesum.transport.options import SessionOptions
-from tests.free_ports import free_address
+from tests.free_ports import LOCALHOST, free_address
 from tests.host.transport.loopback import admitted, tickets
 from tests.host.transport.virtual_job import VirtualJob, answer, check_sums, random_plans, read, ticket
 
 pytestmark = pytest.mark.usefixtures("native")
 
-HOST = "127.0.0.1"
 OPS = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.MAX, LaneOp.OR)
 CHUNKS = 4096  # enough for helpers
 
@@ -118,7 +117,7 @@ def test_workers_with_other_threads_share_rounds(
     options = SessionOptions(offload=offload)  # type: ignore[arg-type]
     with contextlib.ExitStack() as stack:
         opened = [
-            stack.enter_context(AggregationServer((HOST, 0), threads=server_threads, offload=options.offload))
+            stack.enter_context(AggregationServer((LOCALHOST, 0), threads=server_threads, offload=options.offload))
             for _ in range(servers)
         ]
         addresses = tuple(server.address for server in opened)
@@ -151,7 +150,7 @@ def test_workers_with_other_threads_share_rounds(
 def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[UdpTransport, AggregationServer]]:
     """A worker with three threads that is alone in its job, and its server."""
     monkeypatch.setenv(environment.TRANSPORT_THREADS, "3")
-    with AggregationServer((HOST, 0)) as server:
+    with AggregationServer((LOCALHOST, 0)) as server:
         (one,) = admitted(server, 1, slots=6 * SLOT_RUN)
         with contextlib.closing(UdpTransport(one)) as transport:
             transport.open()
@@ -171,7 +170,7 @@ def test_divided_sockets_refuse_other_senders(pair: tuple[UdpTransport, Aggregat
 
 
 def test_divided_sockets_share_packets_by_slot(monkeypatch: pytest.MonkeyPatch) -> None:
-    with AggregationServer((HOST, 0)) as server:
+    with AggregationServer((LOCALHOST, 0)) as server:
         (one,) = admitted(server, 1, slots=6 * SLOT_RUN)
         with engine.ServerSockets(one.local, one.servers) as sockets:
             assert sockets.divide(3) is None
@@ -193,7 +192,7 @@ def test_kernel_that_refuses_to_steer_leaves_one_thread(
     monkeypatch.setenv(environment.TRANSPORT_THREADS, "2")
     monkeypatch.setattr("lanesum.transport.sockets.steer", lambda *_, **__: PermissionError(1, os.strerror(1)))
     engine._warn_refused.cache_clear()
-    with AggregationServer((HOST, 0)) as server:
+    with AggregationServer((LOCALHOST, 0)) as server:
         made = admitted(server, 2, slots=4 * SLOT_RUN)
         with contextlib.ExitStack() as stack, caplog.at_level(logging.WARNING):
             transports = [stack.enter_context(contextlib.closing(UdpTransport(one))) for one in made]
@@ -227,7 +226,7 @@ def test_threads_of_transport_follow_job(
 
 def test_invalid_threads_leave_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(environment.TRANSPORT_THREADS, "many")
-    (one,) = tickets((HOST, 9), 1)
+    (one,) = tickets((LOCALHOST, 9), 1)
     with pytest.raises(
         ConfigurationError, match="Invalid LANESUM_TRANSPORT_THREADS='many': expected an integer from 1 to 24"
     ):
@@ -239,7 +238,7 @@ def test_invalid_threads_leave_no_socket(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_connected_socket_of_switch_has_its_packets() -> None:
     """An embedded switch has sockets with a worker's address, connected to servers behind it, older or younger."""
     with contextlib.ExitStack() as stack:
-        backend, server = (stack.enter_context(open_udp_socket((HOST, 0))) for _ in range(2))
+        backend, server = (stack.enter_context(open_udp_socket((LOCALHOST, 0))) for _ in range(2))
         local = free_address()
         older = stack.enter_context(open_udp_socket(local, peer=backend.getsockname(), shared=True))
         sockets = stack.enter_context(engine.ServerSockets(local, [server.getsockname()], shared=True))

@@ -14,8 +14,7 @@ from lanesum._internal.udp_socket import open_udp_socket
 from lanesum.protocol import steering
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import MAX_SLOTS, SLOT_RUN, SLOT_SHARES
-
-LOCALHOST = "127.0.0.1"
+from tests.free_ports import LOCALHOST
 
 
 @pytest.fixture

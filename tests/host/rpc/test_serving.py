@@ -428,7 +428,7 @@ def test_close_beside_call_of_ended_peer_ends(monkeypatch: pytest.MonkeyPatch) -
 
         monkeypatch.setattr(site.service, "_is_of_ended", is_of_ended)
         peer.send(headers(PATH))
-        arrived.wait(WAIT_S)
+        assert arrived.wait(WAIT_S)
         site.service.close()
     assert not site.service._threads
 

@@ -29,8 +29,8 @@ from torchft.process_group import ManagedProcessGroup
 
 from lanesum.torchft import ProcessGroup, process_group
 from lanesum.torchft.quorum import Quorum
+from tests.free_ports import LOCALHOST
 
-LOCALHOST = "127.0.0.1"
 TIMEOUT = timedelta(seconds=20)
 _ANSWER_S = 60.0
 _HEARTBEAT_TIMEOUT_MS = 400  # of a replica that is gone
@@ -75,12 +75,6 @@ class Replicas:
     def has_event(self, number: int) -> bool:
         """Return True if a replica has sent an event."""
         return self._ends[number].poll()
-
-    def ended(self, number: int) -> int | None:
-        """Wait for the end of a replica, and return its exit code."""
-        self._processes[number].join(_ANSWER_S)
-        code: int | None = self._processes[number].exitcode
-        return code
 
     def close(self) -> None:
         """End all processes."""

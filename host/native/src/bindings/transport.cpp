@@ -89,7 +89,7 @@ Array result(const std::shared_ptr<RoundState> &round) {
     if (!round->size().gathered) {
         return Array(words.data(), {words.size()}, nb::cast(round));
     }
-    return Array(words.data(), {round->kept(), words.size()}, nb::cast(round),
+    return Array(words.data(), {round->result_shards(), words.size()}, nb::cast(round),
                  {static_cast<std::int64_t>(round->result_stride()), 1});
 }
 

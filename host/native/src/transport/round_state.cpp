@@ -21,17 +21,17 @@ RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const st
       certification_(link_->certification),
       data_words_(certification_ ? certification_->data_words(op) : link_->ticket.accumulator_words),
       shards_(scattered || gathered ? link_->ticket.workers : 1),
-      kept_(gathered ? shards_ : 1),
-      chunks_(shards_ * chunks_of(words.size() * kept_ / shards_, uplink_words(op, data_words_))),
+      result_shards_(gathered ? shards_ : 1),
+      chunks_(shards_ * chunks_of(words.size() * result_shards_ / shards_, uplink_words(op, data_words_))),
       epoch_(epoch),
       begin_(begin),
-      size_{op, words.size() * kept_, scattered, gathered},
+      size_{op, words.size() * result_shards_, scattered, gathered},
       wire_size_(static_cast<std::uint32_t>(size_.words) | (certified() ? CERTIFIED : 0u) |
                  (scattered ? SCATTERED : 0u) | (gathered ? GATHERED : 0u)),
       bypasses_(opening || gathered),
       result_words_(result_words(op, size_.words / shards_)),
       racks_(link_->membership.members().size()),
-      result_(memory::allocate_words(kept_ * result_stride())),
+      result_(memory::allocate_words(result_shards_ * result_stride())),
       contributors_(chunks_ * racks_),
       done_(chunks_),
       parts_(link_->shares->count()),
@@ -140,7 +140,7 @@ bool RoundState::load_result(std::uint32_t chunk, std::span<const std::byte> dat
     if (!needs_words(chunk)) {
         return true;
     }
-    const std::size_t shard = chunk % shards_ % kept_ * result_stride();
+    const std::size_t shard = chunk % shards_ % result_shards_ * result_stride();
     const std::span<std::uint32_t> data{result_.get() + shard + chunk / shards_ * data_words_, data_words_};
     const std::byte *const payload = datagram.data() + HEADER_BYTES;
     load_words(data, payload);
@@ -149,8 +149,8 @@ bool RoundState::load_result(std::uint32_t chunk, std::span<const std::byte> dat
     }
     // The words of a gathered chunk are of one worker.
     std::vector<std::uint32_t> only;
-    if (kept_ > 1) {
-        only = link_->membership.only(chunk % kept_);
+    if (result_shards_ > 1) {
+        only = link_->membership.only(chunk % result_shards_);
         bitmaps = only;
     }
     return certification_->is_right(size_.op, epoch_, chunk, data, payload + data_words_ * WORD_BYTES, bitmaps);

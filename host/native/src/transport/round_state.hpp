@@ -98,9 +98,9 @@ public:
     std::vector<std::uint32_t> missing_workers() const;
 
     /// Accumulator words in the machine's byte order, without padding; only those of done chunks are set.
-    /// Of a gathered round, those of the first of its ``kept()`` shards; each follows ``result_stride()`` words later.
+    /// Of a gathered round, those of the first of its ``result_shards()`` shards; each follows ``result_stride()`` words later.
     std::span<std::uint32_t> result() { return {result_.get(), result_words_}; }
-    std::uint32_t kept() const { return kept_; }
+    std::uint32_t result_shards() const { return result_shards_; }
     std::size_t result_stride() const { return chunks_ / shards_ * data_words_; }
     /// Bitmaps of the contributors, ``racks()`` for each chunk.
     std::span<std::uint32_t> contributors() { return contributors_; }
@@ -128,7 +128,7 @@ private:
     std::shared_ptr<const Certification> certification_;
     std::size_t data_words_;
     std::uint32_t shards_;
-    std::uint32_t kept_;  // shards of the result
+    std::uint32_t result_shards_;
     std::uint32_t chunks_;
     std::uint32_t epoch_;
     std::uint64_t begin_;
