@@ -15,7 +15,7 @@ import struct
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from lanesum.rpc.limits import Limits, host_of
@@ -103,18 +103,17 @@ class Connections:
     def __init__(self, port: int, limits: Limits) -> None:
         self._port, self._limits = port, limits
         self.due = threading.Event()
-        self._trusted: dict[str, None] = {}
+        self._trusted: dict[str, float] = {}  # when a call of a peer was identified
         self._blamed: dict[str, float] = {}  # when the blame of a peer is forgotten
-        self._ended: dict[
-            str, float
-        ] = {}  # peers whose connections end or have ended, and until when it is of interest
+        # Peers whose connections end or have ended, and until when it is of interest.
+        self._ended: dict[str, float] = {}
         self._suspects: dict[str, float] = {}  # hosts with a connection that was ended, and until when
         self._looked_s, self._used_s = time.monotonic(), time.process_time()
         self._due_s = {True: 0.0, False: 0.0}  # time of the next look, of a busy process and of an idle one
 
     def trust(self, peer: str) -> None:
         """Note that a call of a peer was identified."""
-        self._trusted[peer] = None
+        self._trusted[peer] = time.monotonic()
 
     def blame(self, peer: str) -> None:
         """Count a call that was refused for want of identity, or ended before its message."""
@@ -146,12 +145,12 @@ class Connections:
         unwanted = self._unwanted(opened)
         if len(opened) >= self._limits.connections - self._limits.connections // 8:
             unwanted += self._beyond_share(opened, busy)
-        # Copies, because the event loop adds to these meanwhile.
         peers = {one.peer for one in opened}
-        self._trusted = {peer: None for peer in tuple(self._trusted) if peer in peers}
-        self._blamed = {peer: due for peer, due in tuple(self._blamed.items()) if due > now}
-        self._suspects = {host: until for host, until in tuple(self._suspects.items()) if until > now}
-        self._ended = {peer: until for peer, until in tuple(self._ended.items()) if until > now or peer in peers}
+        # The event loop adds to these meanwhile, also peers that were not connected yet when the look began.
+        _forget(self._trusted, lambda peer, since: since < now and peer not in peers)
+        _forget(self._blamed, lambda _, due: due <= now)
+        _forget(self._suspects, lambda _, until: until <= now)
+        _forget(self._ended, lambda peer, until: until <= now and peer not in peers)
         closed = sum(_end(one) for one in {one.peer: one for one in unwanted}.values())
         done_s = time.monotonic()
         pause_s = _PAUSE * (done_s - now)
@@ -189,6 +188,12 @@ class Connections:
         # Every processor numbers its sockets in their order, so this is nearly that of their age.
         oldest = (sorted(some, key=lambda one: one.inode)[: max(0, len(some) - share)] for some in found.values())
         return [one for some in oldest for one in some if one.peer not in busy]
+
+
+def _forget(times: dict[str, float], is_past: Callable[[str, float], bool]) -> None:
+    for name, time_s in tuple(times.items()):
+        if is_past(name, time_s):
+            del times[name]
 
 
 def _end(one: _Open) -> bool:

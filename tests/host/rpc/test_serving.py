@@ -396,6 +396,27 @@ def test_long_message_of_unread_call_keeps_its_connection() -> None:
         assert len(answer.result()["text"]) == 900_000
 
 
+def test_connection_trusted_during_a_look_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look of a busy process takes long. A connection that it has not seen yet is identified meanwhile."""
+    with running() as site:
+        connections, tester = site.service._connections, threading.current_thread()
+        opened, before = connections._opened, connections._opened()
+        stream = ReplyStream(site.address, SERVICE, "Open", {})
+
+        def call_meanwhile() -> Any:
+            if threading.current_thread() != tester:  # a look of the service
+                return opened()
+            stream.call("Echo", {"text": "x" * 900_000}, WAIT_S)
+            return before
+
+        with contextlib.closing(stream):
+            with monkeypatch.context() as patch:
+                patch.setattr(connections, "_opened", call_meanwhile)
+                connections.look(set(), is_due=True)
+            assert connections.look(set(), is_due=True) == 0
+            assert stream.call("Echo", {"a": 1}, WAIT_S) == {"a": 1}
+
+
 def test_cancelled_call_of_a_stream_is_repeated() -> None:
     """The service cancels calls while too many wait for it."""
     refusals = [RefusedError(CODES.CANCELLED, "Too many calls.") for _ in range(3)]
