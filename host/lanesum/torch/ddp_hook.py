@@ -54,7 +54,7 @@ def attach(model: torch.nn.Module, *, replicas: DeviceMesh | None = None, **opti
         replicas: for FSDP2, the dimension of the mesh whose ranks have the same shard; each shard has a job of its own.
             Without replicas, the ranks that share the model are one job, which reduce-scatters the gradients.
         options: arguments of :meth:`State.join`, for example ``codec``. For FSDP2 without replicas also ``gather``:
-            True gathers the parameters by lanesum, not by the process group.
+            True gathers the parameters by lanesum, not by the process group; "int8" does so in 8 bits.
 
     Returns:
         The state. Call ``leave`` on it after the last step.

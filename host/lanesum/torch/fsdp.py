@@ -9,7 +9,7 @@ the mean of its shards alone. The process group gathers the parameters, or with 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
@@ -21,6 +21,7 @@ from torch.distributed.tensor import DTensor
 
 from lanesum.codecs.base import Part
 from lanesum.errors import ConfigurationError
+from lanesum.torch import int8
 from lanesum.torch.collectives import state_of
 from lanesum.torch.parameters import parameter_names
 from lanesum.torch.process_group import AllReduceWork
@@ -33,8 +34,20 @@ _HOW = (
 )
 
 
-def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, *, gather: bool = False, **options: Any) -> State:
+Gather = bool | Literal["int8"]
+
+
+def attach_fsdp(
+    model: torch.nn.Module, replicas: DeviceMesh | None, *, gather: Gather = False, **options: Any
+) -> State:
     """Average the gradients of an FSDP2 ``model``; see :func:`lanesum.torch.attach`."""
+    if gather not in (False, True, "int8") or (gather and replicas is not None):
+        whose = "" if replicas is None else " for a model with replicas"
+        raise ConfigurationError(
+            f"gather is {gather!r}{whose}.",
+            'Pass True for exact parameters, "int8" for parameters in 8 bits, or leave it out. The replicas of a model '
+            "gather by their process group.",
+        )
     modules = {name: module for name, module in model.named_modules() if isinstance(module, FSDPModule)}
     if not modules:
         raise ConfigurationError(
@@ -74,7 +87,7 @@ def _shards(model: torch.nn.Module, modules: dict[str, FSDPModule]) -> list[DTen
 
 
 def _attach_shards(
-    model: torch.nn.Module, modules: dict[str, FSDPModule], options: dict[str, Any], gather: bool
+    model: torch.nn.Module, modules: dict[str, FSDPModule], options: dict[str, Any], gather: Gather
 ) -> State:
     """Reduce-scatter the gradients of a model without replicas, and gather its parameters."""
     meshes = {one.device_mesh for one in _shards(model, modules)}
@@ -84,12 +97,17 @@ def _attach_shards(
             "Shard all modules over one mesh of one dimension.",
         )
     groups = {name: module._get_fsdp_state()._fsdp_param_groups for name, module in modules.items()}
-    comms = [own._reduce_scatter_comm for of_module in groups.values() for own in of_module]
-    if others := [one for one in comms if type(one) is not DefaultReduceScatter]:
-        raise ConfigurationError(
-            f"The model has the reduce-scatter {type(others[0]).__name__} already.",
-            "Attach once; or shard the model anew, without set_custom_reduce_scatter and allocators of its own.",
-        )
+    for own in (own for of_module in groups.values() for own in of_module):
+        for comm, default, what in (
+            (own._reduce_scatter_comm, DefaultReduceScatter, "reduce-scatter"),
+            (own._all_gather_comm, DefaultAllGather if gather else object, "all-gather"),
+        ):
+            if type(comm) is not default and default is not object:
+                raise ConfigurationError(
+                    f"The model has the {what} {type(comm).__name__} already.",
+                    f"Attach once; or shard the model anew, without set_custom_{what.replace('-', '_')} and allocators "
+                    "of its own.",
+                )
     state = state_of(meshes.pop().get_group(), **options)
     if state.error_feedback is not None or state.codec.traits.keeps_error_feedback:
         state._warn_unused.detach()
@@ -99,26 +117,34 @@ def _attach_shards(
             "sharding keeps none.",
             "Use codec fixed, or thc without error and budget, in a job without a quorum.",
         )
-    gather = gather and state.session.ticket.quorum in (0, state.session.ticket.workers)
+    if gather and state.session.ticket.quorum not in (0, state.session.ticket.workers):
+        state._warn_unused.detach()
+        state.leave()  # all ranks raise this
+        raise ConfigurationError(
+            f"gather is {gather!r}, and a result of job {state.session.ticket.label} needs only "
+            f"{state.session.ticket.quorum} of {state.session.ticket.workers} workers.",
+            "Leave gather out, or admit the job without a quorum.",
+        )
     for name, module in modules.items():
         if not groups[name]:
             continue
         module.set_custom_reduce_scatter(ShardedSum(state, f"{name or 'root'}.gradients"))
-        if gather and all(type(own._all_gather_comm) is DefaultAllGather for own in groups[name]):
-            module.set_custom_all_gather(GatheredShards(state, f"{name or 'root'}.parameters"))
+        if gather:
+            module.set_custom_all_gather(GatheredShards(state, f"{name or 'root'}.parameters", gather == "int8"))
     return state
 
 
 class GatheredShards(DefaultAllGather):
-    """All-gather of the parameters of one module: the exact bytes of all shards.
+    """All-gather of the parameters of one module: the exact bytes of all shards, or values in 8 bits.
 
     Args:
         state: membership in the job of the ranks that share the model.
         name: of the parameters, for errors.
+        in_int8: send 8 bits for each value; parameters of several data types stay exact.
     """
 
-    def __init__(self, state: State, name: str) -> None:
-        self._state, self._name = state, name
+    def __init__(self, state: State, name: str, in_int8: bool) -> None:
+        self._state, self._name, self._in_int8 = state, name, in_int8
 
     def __call__(
         self, output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: dist.ProcessGroup, async_op: bool = False
@@ -129,11 +155,34 @@ class GatheredShards(DefaultAllGather):
         """
         if self._state.closed:
             return super().__call__(output_tensor, input_tensor, group, async_op)
-        future = self._state.all_gather(input_tensor, output_tensor, name=self._name)
+        if self._in_int8 and input_tensor.is_floating_point():
+            own, shards = int8.encode(input_tensor), self._state.session.ticket.workers
+            everything = own.new_empty(shards * own.numel())
+            future = self._state.all_gather(own, everything, name=f"{self._name} in int8")
+            work: AllReduceWork = Int8Work(output_tensor, everything, future, shards)
+        else:
+            future = self._state.all_gather(input_tensor, output_tensor, name=self._name)
+            work = AllReduceWork([output_tensor], [future])
         if async_op:
-            return AllReduceWork([output_tensor], [future])
-        future.wait()
+            return work
+        work.wait()
         return None
+
+
+class Int8Work(AllReduceWork):
+    """Handle of an all-gather in 8 bits. ``encoded``: gets the bytes of all shards; ``output``: their values."""
+
+    def __init__(
+        self, output: torch.Tensor, encoded: torch.Tensor, future: torch.futures.Future[torch.Tensor], shards: int
+    ) -> None:
+        super().__init__([output], [future])
+        self._encoded, self._shards = encoded, shards
+
+    def _store(self, _: object = None) -> list[torch.Tensor]:
+        both = (one.tensor_split(self._shards) for one in (self._encoded, self._tensors[0]))
+        for encoded, values in zip(*both, strict=True):
+            int8.decode(encoded, values)
+        return self._tensors
 
 
 class ShardedSum(ReduceScatter):

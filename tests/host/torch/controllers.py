@@ -21,12 +21,12 @@ HOSTS = ("w1", "w2", "w3", "w4")
 
 
 @contextlib.contextmanager
-def controlled(workers: int, codec: str | None = None) -> Iterator[tuple[Controller, dict[str, str]]]:
+def controlled(workers: int, codec: str | None = None, quorum: int = 0) -> Iterator[tuple[Controller, dict[str, str]]]:
     """Admit a job ``train``; yield the controller, and the environment of its ranks."""
     with AggregationServer(("127.19.0.96", 0)) as server:
         network = dataclasses.replace(Network.of(load("star4"), loopback=True), servers=(server.address,))
         controller = Controller(network, server)
-        controller.admit(JobRequest("train", HOSTS[:workers], codec=codec))
+        controller.admit(JobRequest("train", HOSTS[:workers], codec=codec, quorum=quorum))
         with ControllerService(controller, "127.0.0.1:0") as service:
             yield controller, {"LANESUM_CONTROLLER": f"127.0.0.1:{service.port}", "LANESUM_JOB": "train"}
 

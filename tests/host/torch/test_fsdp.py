@@ -164,9 +164,9 @@ def test_backend_of_replicas_trains_as_with_gloo(four_ranks: Ranks) -> None:
         assert torch.equal(outcomes[shard][1], outcomes[shard + 2][1])
 
 
-def refusal(model: nn.Module, replicas: Any) -> str:
+def refusal(model: nn.Module, replicas: Any, **options: Any) -> str:
     with pytest.raises(ConfigurationError) as caught:
-        lanesum.torch.attach(model, replicas=replicas)
+        lanesum.torch.attach(model, replicas=replicas, **options)
     return str(caught.value)
 
 
@@ -270,7 +270,7 @@ def _counted(comm: DefaultAllGather, *tensors: Any, **options: Any) -> Any:
     return _gather_by_group(comm, *tensors, **options)
 
 
-def train_shards(rank: int, variables: dict[str, str], codec: str, precision: dict[str, Any], gather: bool) -> Any:
+def train_shards(rank: int, variables: dict[str, str], codec: str, precision: dict[str, Any], gather: Any) -> Any:
     """Train without replicas by gloo and by lanesum.
 
     Return losses and weights of both, and of lanesum the reduce-scatters, and the all-gathers of the process group.
@@ -347,6 +347,18 @@ def test_shards_by_thc_train_in_mixed_precision(four_ranks: Ranks) -> None:
     for (expected, _), (losses, weights), (_, by_group) in outcomes:
         assert by_group > 0, "the process group gathers the parameters"
         assert losses[-1] == pytest.approx(expected[-1], rel=0.02)
+        assert torch.equal(weights, outcomes[0][1][1])
+
+
+@pytest.mark.parametrize("precision", [{}, {"param_dtype": torch.bfloat16, "reduce_dtype": torch.float32}])
+def test_shards_train_with_parameters_in_int8(four_ranks: Ranks, precision: dict[str, Any]) -> None:
+    with controlled(RANKS) as (_, variables):
+        codec = "fixed block=64 gathered=0"
+        outcomes = four_ranks.run(train_shards, list(range(RANKS)), variables, codec, precision, "int8")
+    for (expected, by_gloo), (losses, weights), (_, by_group) in outcomes:
+        assert by_group == 0
+        assert losses[-1] == pytest.approx(expected[-1], rel=0.02)
+        assert losses != expected and not torch.equal(weights, by_gloo), "the parameters are rounded"
         assert torch.equal(weights, outcomes[0][1][1])
 
 
@@ -456,6 +468,33 @@ def test_shards_that_cannot_be_summed_are_refused(four_ranks: Ranks) -> None:
             assert "The model has the reduce-scatter ShardedSum already. Attach once" in again
             assert "by SUM and AVG, not by" in divided and "set_force_sum_reduction_for_comms(True)" in divided
             assert "has no equal shards for 4 workers" in uneven
+
+
+def gather_refusals(rank: int, variables: dict[str, str]) -> list[str]:
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    ranks = init_device_mesh("cpu", (RANKS,))
+    own = sharded(net(1), ranks)
+    own[0].set_custom_all_gather(OwnAllGather())
+    with environment(variables):
+        return [
+            refusal(sharded(net(1), ranks), None, gather="int4"),
+            refusal(sharded(net(1), mesh["shard"]), mesh["replicate"], gather=True),
+            refusal(own, None, codec="fixed", gather=True),
+            refusal(sharded(net(1), ranks), None, codec="fixed", gather="int8"),
+        ]
+
+
+class OwnAllGather(DefaultAllGather):
+    """All-gather that a user has set."""
+
+
+def test_gathers_that_would_be_ignored_are_refused(four_ranks: Ranks) -> None:
+    with controlled(RANKS, "fixed", quorum=3) as (_, variables):
+        for unknown, replicas, set_before, quorum in four_ranks.run(gather_refusals, list(range(RANKS)), variables):
+            assert "gather is 'int4'. Pass True for exact parameters, \"int8\" for" in unknown
+            assert "gather is True for a model with replicas" in replicas
+            assert "The model has the all-gather OwnAllGather already. Attach once" in set_before
+            assert "gather is 'int8', and a result of job 'train' needs only 3 of 4 workers" in quorum
 
 
 def train_hybrid(rank: int, variables: dict[str, str]) -> Any:
