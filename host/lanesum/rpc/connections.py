@@ -9,6 +9,7 @@ which may be stopped.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import struct
@@ -17,6 +18,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Container
 from dataclasses import dataclass
+from typing import Any
 
 from lanesum.rpc.limits import Limits, host_of
 
@@ -105,8 +107,8 @@ class Connections:
         self.due = threading.Event()
         self._trusted: dict[str, float] = {}  # when a call of a peer was identified
         self._blamed: dict[str, float] = {}  # when the blame of a peer is forgotten
-        # Peers whose connections end or have ended, and until when it is of interest.
-        self._ended: dict[str, float] = {}
+        # Peers whose connections end or have ended, until when it is of interest, and the inode; 0 before a look.
+        self._ended: dict[str, tuple[float, int]] = {}
         self._suspects: dict[str, float] = {}  # hosts with a connection that was ended, and until when
         self._looked_s, self._used_s = time.monotonic(), time.process_time()
         self._due_s = {True: 0.0, False: 0.0}  # time of the next look, of a busy process and of an idle one
@@ -124,7 +126,7 @@ class Connections:
         due = max(self._blamed.get(peer, 0.0), now) + _FORGIVE_S
         self._blamed[peer] = due
         if due > now + burst * _FORGIVE_S:
-            self._ended[peer] = now + _SUSPECT_S
+            self._ended[peer] = now + _SUSPECT_S, 0
             self.due.set()
 
     def is_ended(self, peer: str) -> bool:
@@ -150,7 +152,7 @@ class Connections:
         _forget(self._trusted, lambda peer, since: since < now and peer not in peers)
         _forget(self._blamed, lambda _, due: due <= now)
         _forget(self._suspects, lambda _, until: until <= now)
-        _forget(self._ended, lambda peer, until: until <= now and peer not in peers)
+        _forget(self._ended, lambda peer, ended: ended[0] <= now and peer not in peers)
         closed = sum(_end(one) for one in {one.peer: one for one in unwanted}.values())
         done_s = time.monotonic()
         pause_s = _PAUSE * (done_s - now)
@@ -160,15 +162,25 @@ class Connections:
     def _opened(self) -> list[_Open]:
         found = []
         for name in os.listdir(_FILES):
-            with contextlib.suppress(OSError, ValueError), _duplicate(int(name)) as one:
-                if _is_of_port(one, self._port):
-                    peer, inode = _peer(one.getpeername()), os.fstat(one.fileno()).st_ino
-                    found.append(_Open(int(name), inode, peer, _received_bytes(one)))
+            try:
+                with _duplicate(int(name)) as one:
+                    if _is_of_port(one, self._port):
+                        peer, inode = _peer(one.getpeername()), os.fstat(one.fileno()).st_ino
+                        found.append(_Open(int(name), inode, peer, _received_bytes(one)))
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE):  # those that it does not see would lose their trust
+                    raise
         return found
 
     def _unwanted(self, opened: list[_Open]) -> list[_Open]:
         """Return the connections that misuse the service; their hosts are suspects from then on."""
-        found = [one for one in opened if one.peer in self._ended]
+        found = []
+        for one in [one for one in opened if one.peer in self._ended]:
+            if self._ended[one.peer][1] in (0, one.inode):
+                found.append(one)
+            else:  # another connection, which has its port by now
+                del self._ended[one.peer]
+                self._blamed.pop(one.peer, None)
         beyond = 0  # bytes of the connections that have sent least
         for one in sorted(opened, key=lambda one: one.received):
             if one.peer not in self._trusted and one.received > _HANDSHAKE_BYTES:
@@ -176,7 +188,8 @@ class Connections:
                 if beyond > self._limits.unknown_bytes or host_of(one.peer) in self._suspects:
                     found.append(one)
         for one in found:
-            self._suspects[host_of(one.peer)] = self._ended[one.peer] = time.monotonic() + _SUSPECT_S
+            self._suspects[host_of(one.peer)] = until = time.monotonic() + _SUSPECT_S
+            self._ended[one.peer] = until, one.inode
         return found
 
     def _beyond_share(self, opened: list[_Open], busy: Container[str]) -> list[_Open]:
@@ -190,10 +203,10 @@ class Connections:
         return [one for some in oldest for one in some if one.peer not in busy]
 
 
-def _forget(times: dict[str, float], is_past: Callable[[str, float], bool]) -> None:
-    for name, time_s in tuple(times.items()):
-        if is_past(name, time_s):
-            del times[name]
+def _forget(times: dict[str, Any], is_past: Callable[[str, Any], bool]) -> None:
+    for name, noted in tuple(times.items()):
+        if is_past(name, noted) and (taken := times.pop(name)) != noted:
+            times.setdefault(name, taken)  # noted again meanwhile
 
 
 def _end(one: _Open) -> bool:
@@ -206,9 +219,8 @@ def _end(one: _Open) -> bool:
 
 
 def _received_bytes(one: socket.socket) -> int:
-    received: int
-    (received,) = _RECEIVED_BYTES.unpack(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED_BYTES.size))
-    return received
+    information = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED_BYTES.size)
+    return int(_RECEIVED_BYTES.unpack(information)[0])
 
 
 def _is_of_port(one: socket.socket, port: int) -> bool:

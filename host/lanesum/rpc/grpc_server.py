@@ -89,7 +89,9 @@ class GrpcServer(Serving):
         self._authenticate, self._is_revoked = authenticate, is_revoked
         self._handlers = {name.encode(): handler for name, handler in handlers.items()}
         self._open = {b"/grpc.health.v1.Health/Check": self._check, b"/grpc.health.v1.Health/Watch": self._watch}
-        self._healthy = {_health_request(name.split("/")[1]) for name in handlers} | {b""}
+        # Messages of grpc.health.v1.HealthCheckRequest, with the name of a service, and with none.
+        services = {name.split("/")[1].encode() for name in handlers}
+        self._healthy = {b"\x0a" + bytes([len(one)]) + one for one in services} | {b""}
         self._shares = Shares(limits)
         self._tasks: set[asyncio.Task[None]] = set()
         self._calls: set[Call] = set()
@@ -196,8 +198,8 @@ class GrpcServer(Serving):
     def _look_after_calls(self) -> None:
         closed, revoked_s, cut_off_s = 0, 0.0, 0.0
         while not self._ending.is_set():
-            is_due = self._connections.due.wait(_LOOK_S)
-            self._connections.due.clear()
+            if is_due := self._connections.due.wait(_LOOK_S):  # one that is set after a wait is for the next one
+                self._connections.due.clear()
             calls, now = tuple(self._calls), time.monotonic()
             with contextlib.suppress(OSError):  # no descriptor is free; connections that end free some
                 if now >= revoked_s + _REVOKED_S:
@@ -287,11 +289,6 @@ class GrpcServer(Serving):
             if health != sent:
                 await call.send(sent := health)
             await asyncio.wait((call.ended, changed), return_when=asyncio.FIRST_COMPLETED)
-
-
-def _health_request(service: str) -> bytes:
-    """Return a ``grpc.health.v1.HealthCheckRequest`` with the name of a service."""
-    return b"\x0a" + bytes([len(service)]) + service.encode()
 
 
 def cannot_listen(address: str, owner: str) -> ConfigurationError:
