@@ -25,6 +25,7 @@ import time
 import unittest.mock
 import urllib.request
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from lanesum_lab.run.site import rank_environment
 from lanesum_lab.train.progress import ENV_STEP_FILE, StepFile
 from tests.attack.held import _rss_mib, _spread
 from tests.free_ports import free_ports
-from tests.raw_http2 import CONTINUATION, HEADERS, PREFACE, RST_STREAM, frame, headers
+from tests.raw_http2 import CONTINUATION, HEADERS, PREFACE, RST_STREAM, frame, headers, message
 from tests.waiting import wait_until
 
 LEASE_S = 5.0
@@ -89,6 +90,17 @@ def rapid_reset() -> Chunks:
         yield b"".join(batch)
 
 
+def wrong_tokens() -> Chunks:
+    """Calls with an unknown token: a front passes them on."""
+    yield PREFACE
+    fields = ((b"authorization", b"Bearer wrong"),)
+    for number in range(40):
+        stream = 1 + 2 * number
+        yield headers(_PATH, stream, fields) + message(b"{}", stream)
+    while True:
+        yield b""
+
+
 def many_headers() -> Chunks:
     """Calls with as many headers as a frame holds."""
     yield PREFACE
@@ -117,6 +129,7 @@ FLOODS = {
     "open calls": Flood(open_calls, 20, tls=True, paced=False),
     "continuation": Flood(continuation, 8, tls=True, paced=False),
     "rapid reset": Flood(rapid_reset, 8, tls=True, paced=False),
+    "wrong tokens": Flood(wrong_tokens, 8, tls=True, paced=False),
     "many headers": Flood(many_headers, 8, tls=True, paced=False),
     "slow scrapes": Flood(slow_scrapes, 32, tls=True, paced=True),
 }
@@ -169,6 +182,18 @@ def attack(name: str, address: str) -> None:
         peer = _Peer(flood, (host, int(port)), SOURCES[number % len(SOURCES)])
         threading.Thread(target=peer.run, daemon=True).start()
     sys.stdin.read()
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Calls of members, scrapes of an operator and steps of a training; times in ms."""
+
+    calls: list[float]
+    failed_calls: int
+    scrapes: list[float]
+    failed_scrapes: int
+    peak_mib: float
+    steps_per_s: float
 
 
 class Site:
@@ -285,6 +310,22 @@ class Site:
         with urllib.request.urlopen(f"https://{self.metrics}/metrics", timeout=60, context=self._context) as answer:
             answer.read()
 
+    def observe(self, seconds: float) -> Observed:
+        """Call and scrape again and again, and read the steps of the training and the controller's memory."""
+        scraped: list[tuple[list[float], int]] = []
+        scraper = threading.Thread(target=lambda: scraped.append(self.times(self.scrape, seconds)))
+        steps, begin, peak = self.trained(), time.monotonic(), self.memory_mib()
+        scraper.start()
+        calls: list[float] = []
+        failed = 0
+        while time.monotonic() < begin + seconds:
+            more, lost = self.times(self.call, 0.5)
+            calls, failed, peak = calls + more, failed + lost, max(peak, self.memory_mib())
+        steps_per_s = (self.trained() - steps) / (time.monotonic() - begin)
+        scraper.join()
+        (scrapes, failed_scrapes), *_ = scraped
+        return Observed(calls, failed, scrapes, failed_scrapes, peak, steps_per_s)
+
     def times(self, what: Callable[[], None], seconds: float) -> tuple[list[float], int]:
         """Do it again and again; return the times in ms, and the failures."""
         found, failed = [], 0
@@ -315,58 +356,31 @@ def measure(name: str, seconds: float, *, proxied: bool = False, training: bool 
             proxied=proxied,
             training=training,
         )
-        steps = [site.trained()]
-        before, _ = site.times(site.call, seconds / 6)
-        steps.append(site.trained())
-        memory = site.memory_mib()
+        # The same beside no flood, for a comparison under the same load of the machine.
+        before = site.observe(seconds / 2)
         target = site.metrics if name == "slow scrapes" else site.address
-        command = [
-            "nice",
-            "-n",
-            "19",
-            sys.executable,
-            "-m",
-            "tests.attack.floods",
-            "--attack",
-            name,
-            "--address",
-            target,
-        ]
-        peak = memory
-        with subprocess.Popen(command, stdin=subprocess.PIPE) as attacker:
+        command = [sys.executable, "-m", "tests.attack.floods", "--attack", name, "--address", target]
+        with subprocess.Popen(["nice", "-n", "19", *command], stdin=subprocess.PIPE) as attacker:
             assert attacker.stdin is not None
             time.sleep(1.0)
-            scrapes: list[tuple[list[float], int]] = []
-            scraper = threading.Thread(target=lambda: scrapes.append(site.times(site.scrape, seconds)))
-            scraper.start()
-            during: list[float] = []
-            failed = 0
-            end = time.monotonic() + seconds
-            while time.monotonic() < end:
-                more, lost = site.times(site.call, 0.5)
-                during, failed, peak = during + more, failed + lost, max(peak, site.memory_mib())
-            steps.append(site.trained())
-            scraper.join()
+            during = site.observe(seconds)
             attacker.stdin.close()
             attacker.kill()
             attacker.wait()
         begin = time.monotonic()
         site.call()
         events = [one["what"] for one in rpc.call(site.address, rpc.EVENTS, {})["events"]]
-        (scraped, unscraped), *_ = scrapes
         return {
             "flood": name,
-            "calls": len(during),
-            "failed calls": failed,
-            "call before, ms": _spread(before),
-            "call during, ms": _spread(during),
-            "scrape during, ms": _spread(scraped),
-            "failed scrapes": unscraped,
-            "memory, MiB": round(peak - memory, 1),
-            "steps a second": [
-                round(6 * (steps[1] - steps[0]) / seconds, 1),
-                round((steps[2] - steps[1]) / seconds, 1),
-            ],
+            "calls": len(during.calls),
+            "failed calls": during.failed_calls,
+            "call before, ms": _spread(before.calls),
+            "call during, ms": _spread(during.calls),
+            "scrape before, ms": _spread(before.scrapes),
+            "scrape during, ms": _spread(during.scrapes),
+            "failed scrapes": during.failed_scrapes,
+            "memory, MiB": round(during.peak_mib - before.peak_mib, 1),
+            "steps a second": [round(one.steps_per_s, 1) for one in (before, during)],
             "first call after, ms": round(1000 * (time.monotonic() - begin), 1),
             "events of loss": [one for one in events if ("lost" in one and "worker" in one) or "lease" in one],
         }
