@@ -212,4 +212,40 @@ RACKS = (
     ),
 )
 
-MATRIX: tuple[Run, ...] = (*SLOTS, *FALLBACK, *JOBS, *QUORUM, *RACKS)
+# Certified rounds: a bit or two flip, or a device makes wrong sums only. A limit of 8 failed results is reached early
+# where a wrong sum is replayed to one of three workers, or where two bits flip; a higher one shows that waiting helps.
+_CERTIFIED = sizes(2, 1, 1, 2)
+_FLIP = (*_CERTIFIED, "FLIPS=1", "PROGRESS")
+CERTIFIED = (
+    holds("certified", 2, 1, 1, 2, "FLIPS=1", quick=True),
+    holds("certified", 2, 1, 1, 2, "FLIPS=1", "RESTARTS"),
+    holds("certified", 2, 1, 1, 3, "FLIPS=1", "RESTARTS"),
+    holds("certified", 2, 1, 1, 2, "FLIPS=2", "MAX_FAILED_RESULTS=16"),
+    holds("certified", 3, 1, 1, 1, "FLIPS=1", "MAX_FAILED_RESULTS=24"),
+    holds("certified", 2, 2, 1, 3, "FLIPS=1", progress=False),
+    holds("certified", 2, 1, 1, 2, "FLIPS=1", "HEADERS", progress=False, quick=True),
+    holds("certified", 2, 1, 1, 2, "FLIPS=2", "HEADERS", "RESTARTS", progress=False),
+    holds("certified", 2, 1, 1, 3, "FLIPS=1", "LEAVE_OUT"),
+    holds("certified", 2, 1, 1, 3, "FLIPS=0", "BAD_SWITCH", "LEAVE_OUT", "RESTARTS"),
+    holds("certified", 2, 1, 1, 2, "FLIPS=0", "BAD_SERVER", "LEAVE_OUT", "RESTARTS"),
+    *mutants(
+        "certified",
+        _FLIP,
+        "BUG_REPLAY_UNCHECKED",
+        "BUG_SECOND_RESULT_UNCHECKED",
+        "BUG_CONTRIBUTORS_UNCOVERED",
+        "BUG_FAILED_CHUNK_IS_OVER",
+        "BUG_REFUSAL_UNMARKED",
+        "BUG_NEVER_SUMS_AGAIN",
+        "BUG_RETAKEN_FROM_THE_CACHE",
+        "BUG_ONE_REFUSAL_IS_ENOUGH",
+        "BUFFER=1",
+        quick=("BUG_REPLAY_UNCHECKED", "BUG_RETAKEN_FROM_THE_CACHE"),
+    ),
+    *mutants("certified", (*_CERTIFIED, "FLIPS=1", "HEADERS"), "BUG_CHUNK_UNCOVERED"),
+    *mutants("certified", (*_CERTIFIED, "FLIPS=1", "LEAVE_OUT"), "BUG_COUNTED_BY_REPORT"),
+    *mutants("certified", (*_CERTIFIED, "FLIPS=0", "BAD_SERVER", "LEAVE_OUT"), "BUG_SERVER_COUNTS_FOR_THE_SWITCH"),
+    *mutants("certified", (*sizes(2, 1, 1, 3), "FLIPS=0", "BAD_SWITCH", "LEAVE_OUT"), "BUG_SWITCH_STAYS"),
+)
+
+MATRIX: tuple[Run, ...] = (*SLOTS, *FALLBACK, *JOBS, *QUORUM, *RACKS, *CERTIFIED)

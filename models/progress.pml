@@ -14,7 +14,9 @@
 #ifndef GIVEN_UP
 #define GIVEN_UP false /* a worker is told that it cannot get the result */
 #endif
+#ifndef TRIES
 #define TRIES 12 /* more than BYPASS and every route need */
+#endif
 
 /* Temporary variables of single steps, not part of the state. */
 hidden byte tries[PARTIES];
@@ -22,11 +24,14 @@ hidden Queue saved_waiting[PARTIES];
 hidden int saved_sent[PARTIES], saved_done[PARTIES], saved_answered[PARTIES], route;
 hidden byte c, a, oldest, sweeps, advanced, unfinished, sender, bypass, served, served_bypass;
 
+#ifndef PAST
+#define PAST(w, p) false /* a worker asks for the position past the switches */
+#endif
 /* From the third retransmission on every second one has BYPASS. */
 #if defined(BUG_NO_ESCALATION) || defined(SWITCHES_ALONE)
 #define BYPASS(w) false
 #else
-#define BYPASS(w) (tries[w] >= 3 && tries[w] % 2 == 1)
+#define BYPASS(w) (PAST(w, oldest) || (tries[w] >= 3 && tries[w] % 2 == 1))
 #endif
 
 /* Set `sender` to the next worker of the job that an answer asks and that can retransmit, once for each kind of answer;

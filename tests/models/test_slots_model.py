@@ -86,7 +86,7 @@ def test_matrix_contains_every_seeded_bug() -> None:
 def test_matrix_names_are_unique() -> None:
     names = [run.name for run in check.MATRIX]
     assert len(set(names)) == len(names)
-    assert {run.model for run in check.MATRIX} == {"slots", "fallback", "quorum", "racks"}
+    assert {run.model for run in check.MATRIX} == {"slots", "fallback", "quorum", "racks", "certified"}
 
 
 def test_model_decisions_have_the_names_of_the_code() -> None:
