@@ -235,7 +235,13 @@ class Topology(FileModel):
         }
         for name in self.switches():
             if name != middle and name not in near:
-                raise wrong(f"a third level: {name} is not linked to {middle} itself", "nodes", name)
+                raise wrong(
+                    f"a third level: {name} is not linked to {middle} itself, and switches sum at two levels. Describe "
+                    "one pod, or link each rack to one switch without control, for all switches above: it routes, the "
+                    "server sums the racks",
+                    "nodes",
+                    name,
+                )
 
     @property
     def spines(self) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ class PeerMethod:
         # The messages of a ring or a tree wait for each other; the others cross the network at the same time.
         messages = 2 * math.log2(workers) if self.name == TREE else 2.0 * (workers - 1)
         waits = 2.0 if self.name in (*_TWO_SHOT, PARAMETER_SERVER) else messages
-        link_s = max(busy["link"], busy["rack"])
+        link_s = max(busy["link"], busy["rack"], busy["pod"])
         return math.hypot(link_s, busy["host"]) + waits * network.one_way_s + messages * self._costs.message_s
 
     def busy_s(self, values: int) -> dict[str, float]:
@@ -81,14 +81,17 @@ class PeerMethod:
         network, costs = self._network, self._costs
         workers, up = network.workers, self.traffic(values).up
         through = up * workers if self.name == PARAMETER_SERVER else up
-        # All bytes of a ring or a tree cross racks once. Each worker of a rack sends to those of others otherwise.
-        crossing = up * (workers / network.racks if self.name in (*_TWO_SHOT, PARAMETER_SERVER) else 1)
+        # All bytes of a ring or a tree cross racks and pods once. Otherwise each worker there sends to the others.
+        senders = workers if self.name in (*_TWO_SHOT, PARAMETER_SERVER) else 1
         host_s = through * (costs.nccl_s if self.name.startswith("nccl") else costs.gloo_s)
         if self.name in _TWO_SHOT:  # a vector and a share are quantized, two vectors decoded
             encode_s, decode_s = costs.codec("thc")
             host_s += values * (encode_s * (1 + 1 / workers) + 2 * decode_s)
-        rack_s = 8 * crossing / network.rack_rate if network.racks > 1 else 0.0
-        return {"host": host_s, "link": 8 * through / self._rate(), "rack": rack_s}
+        crossed = {
+            "rack": 8 * up * max(1, senders / network.racks) / network.rack_rate if network.racks > 1 else 0.0,
+            "pod": 8 * up * max(1, senders / network.pods) / network.pod_rate if network.pods > 1 else 0.0,
+        }
+        return {"host": host_s, "link": 8 * through / self._rate(), **crossed}
 
     def _rate(self) -> float:
         network = self._network
@@ -108,10 +111,11 @@ class InNetwork:
     def __init__(self, name: str, network: ForecastNetwork, job: ForecastJob, costs: HostCosts) -> None:
         self.name, self.network, self.costs = name, network, costs
         per_rack = math.ceil(network.workers / network.racks)
-        if per_rack > MAX_WORKERS or network.racks > MAX_RACKS:
+        racks = network.racks if network.levels == 2 else math.ceil(network.racks / network.pods)
+        if per_rack > MAX_WORKERS or racks > MAX_RACKS:
             raise ConfigurationError(
                 f"A job has at most {MAX_WORKERS} workers in a rack and {MAX_RACKS} racks, here {per_rack} and "
-                f"{network.racks}: a packet has bitmaps of two levels.",
+                f"{racks}: a packet has bitmaps of two levels.",
                 f"Give --racks, or plan several jobs of at most {MAX_WORKERS * MAX_RACKS:,} workers.",
             )
         self._codec = _sized(name, network.workers, job.adaptive)
@@ -148,9 +152,9 @@ class InNetwork:
             PipelineStage("up", part * contribution * 8 / self._windowed(contribution)),
             PipelineStage(None, network.one_way_s / 2),
         ]
-        if network.profile is None:
-            stages.append(PipelineStage("server", part * network.workers * costs.contribution_s))
-        elif network.profile.passes > 1:
+        if network.served:
+            stages.append(PipelineStage("server", part * network.served * costs.contribution_s))
+        if network.profile is not None and network.profile.passes > 1:
             each, whole = recirculated_bytes(network.profile, shape.op)
             of_rack = math.ceil(network.workers / network.racks)
             stages.append(PipelineStage("recirculation", part * (each * of_rack + whole) * 8 / PORT_BITS_PER_SECOND))
@@ -158,6 +162,10 @@ class InNetwork:
             # A switch sends one sum of its rack; without one all contributions cross.
             crossing = result if network.profile is not None else contribution * network.workers / network.racks
             stages.append(PipelineStage("rack", part * crossing * 8 / network.rack_rate))
+            if network.pods > 1:
+                summed = network.levels == 3 and network.profile is not None
+                crossing *= 1 if summed else network.racks / network.pods
+                stages.append(PipelineStage("pod", part * crossing * 8 / network.pod_rate))
         return [
             *stages,
             PipelineStage(None, network.one_way_s / 2),
@@ -177,8 +185,7 @@ class InNetwork:
     def loop_s(self) -> float:
         """Time from a contribution to its result on idle links."""
         network = self.network
-        served = network.workers * self.costs.contribution_s if network.profile is None else 0.0
-        return network.one_way_s + self.costs.chunk_s + served
+        return network.one_way_s + self.costs.chunk_s + network.served * self.costs.contribution_s
 
     @property
     def repair_s(self) -> float:

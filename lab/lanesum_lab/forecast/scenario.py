@@ -38,6 +38,13 @@ class ForecastScenario:
     rack_rate: Annotated[
         float | None, typer.Option(help="Rate from a rack to the spine, in Mbit/s; by default that of all its workers.")
     ] = None
+    pods: Annotated[int, typer.Option(help="Pods of racks, which switches of a third level join.")] = 1
+    pod_rate: Annotated[
+        float | None, typer.Option(help="Rate from a pod to the third level, in Mbit/s; by default that of its racks.")
+    ] = None
+    levels: Annotated[
+        int, typer.Option(help="Levels of switches that sum: 2; or 3 for an estimate, which no program has.")
+    ] = 2
     delay: Annotated[float, typer.Option(help="Delay of a hop, in microseconds.")] = 2.0
     loss: Annotated[float, typer.Option(help="Fraction of packets that a link loses.")] = 0.0
     background: Annotated[float, typer.Option(help="Fraction of every link that other traffic has.")] = 0.0
@@ -77,18 +84,26 @@ class ForecastScenario:
         _check("--racks", racks, 1, workers)
         _check("--rate", rate, 0.001, 1e7)
         _check("--rack-rate", self.rack_rate if self.rack_rate is not None else rate, 0.001, 1e9)
+        _check("--pods", self.pods, 1, racks)
+        _check("--pod-rate", self.pod_rate if self.pod_rate is not None else rate, 0.001, 1e10)
+        _check("--levels", self.levels, 2, 3)
         _check("--delay", self.delay, 0, 1e6)
         _check("--loss", self.loss, 0, 0.5)
         _check("--background", self.background, 0, 0.99)
         _check("--straggler", self.straggler, 0, 1e6)
         per_rack = math.ceil(workers / racks)
         free = 1e6 * (1 - self.background)
+        rack_rate = rate * per_rack if self.rack_rate is None else self.rack_rate
+        pod_rate = rack_rate * math.ceil(racks / self.pods) if self.pod_rate is None else self.pod_rate
         return ForecastNetwork(
             workers=workers,
             racks=racks,
             rate=rate * free,
-            rack_rate=(rate * per_rack if self.rack_rate is None else self.rack_rate) * free,
-            one_way_s=self.delay * 1e-6 * (2 if racks == 1 else 4),
+            rack_rate=rack_rate * free,
+            pods=self.pods,
+            pod_rate=pod_rate * free,
+            levels=self.levels,
+            one_way_s=self.delay * 1e-6 * (2 + 2 * (racks > 1) + 2 * (self.pods > 1)),
             loss=self.loss,
             straggler_s=self.straggler * 1e-3,
             wire_overhead=0 if self.virtual else WIRE_OVERHEAD,
@@ -120,10 +135,12 @@ def _check(flag: str, value: float, low: float, high: float) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastNetwork:
-    """Hosts in racks.
+    """Hosts in racks, and racks in pods.
 
     Attributes:
-        rate, rack_rate: bits per second of a worker's link, and of a rack's link to the spine, without other traffic.
+        rate, rack_rate, pod_rate: bits per second of a worker's link, from a rack to the spine, and from a pod to the
+            third level, without other traffic.
+        levels: levels of switches that sum. With 2, the server sums the racks of several pods.
         one_way_s: delay from one worker to another, or to the aggregation point and back by half.
         loss: fraction of packets that a link loses.
         straggler_s: mean delay of a worker in a step.
@@ -136,6 +153,9 @@ class ForecastNetwork:
     racks: int
     rate: float
     rack_rate: float
+    pods: int
+    pod_rate: float
+    levels: int
     one_way_s: float
     loss: float
     straggler_s: float
@@ -147,6 +167,13 @@ class ForecastNetwork:
     def words(self) -> int:
         """Accumulator words of a packet."""
         return FULL_ACCUMULATOR_WORDS if self.profile is None else self.profile.accumulator_words
+
+    @property
+    def served(self) -> int:
+        """Contributions to a chunk that the server adds: of workers without switches, of racks in several pods."""
+        if self.profile is None:
+            return self.workers
+        return self.racks if self.pods > 1 and self.levels == 2 else 0
 
     @property
     def slots(self) -> int:

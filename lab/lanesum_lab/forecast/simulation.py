@@ -68,7 +68,7 @@ class _Step:
         self._in_flight = simpy.Resource(self._env, MAX_ROUNDS_IN_FLIGHT // 2)  # a bucket has two rounds
         self._resources = {
             name: simpy.PriorityResource(self._env)
-            for name in ("host", "up", "server", "recirculation", "rack", "down")
+            for name in ("host", "up", "server", "recirculation", "rack", "pod", "down")
         }
 
     def run(self, buckets: list[int], compute_s: float, late_s: float) -> float:

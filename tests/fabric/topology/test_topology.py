@@ -92,7 +92,8 @@ def test_errors_name_the_line(old: str, new: str, says: str) -> None:
         (
             '"s2:1", "w3"]\n',
             '"s2:1", "w3"]\n  - endpoints: ["s3:1", "s4:1"]\n  - endpoints: ["s3:2", "s2:9"]\n',
-            "nodes.s3: a third level: s3 is not linked to s0 itself",
+            "nodes.s3: a third level: s3 is not linked to s0 itself, and switches sum at two levels. Describe one pod, "
+            "or link each rack to one switch without control, for all switches above: it routes, the server sums",
         ),
     ],
 )
