@@ -26,6 +26,7 @@ from lanesum_control.jobs.left_out import Cause, Drain, Reason
 from lanesum_control.jobs.records import AdmittedJob, Job, Moved
 from lanesum_control.planner.allocation import Ranges
 from lanesum_control.planner.network import Network
+from lanesum_control.planner.placement import Placement
 from lanesum_control.planner.planning import Plan, plan
 from lanesum_control.planner.quotas import Quotas, TenantQuota
 from lanesum_control.servers.controlled_server import ControlledServer, ServerLinks
@@ -98,6 +99,7 @@ class Reconciler:
         }
         self._moved: dict[int, dict[str, Moved]] = {}  # switches that do not sum, by job and switch
         self._summing: dict[int, set[str]] = {}  # switches that sum, by job, lost ones included
+        self._noted: Mapping[int, Placement] = {}  # of the last ``note_moves``
         self._is_started = False
         self._connecting: dict[str, Future[list[str] | None]] = {}  # switches that have not answered since the start
         self.refused: dict[tuple[int, str], Reason] = {}
@@ -201,7 +203,8 @@ class Reconciler:
         reasons = self._unavailable(jobs, held, network.switches)
         known_parts = {*network.spines, *network.spine_links}
         network = network.avoiding({name: rank for name, rank in self._ranks().items() if name in known_parts})
-        return plan(network, capacity, jobs.values(), held, reasons, self.capabilities, self.quotas, strict)
+        does = self.capabilities
+        return plan(network, capacity, jobs.values(), held, reasons, does, self.quotas, strict, self.plan)
 
     def _ranks(self) -> dict[str, int]:
         """Return the spines and links that paths avoid, see ``Spines.between``.
@@ -225,6 +228,8 @@ class Reconciler:
         reasons = {key: why for key, why in self.refused.items() if key[0] in numbers}
         for switch in switches:
             handle = self._switches.get(switch)
+            if handle is not None and handle.down is None and not self.drains:
+                continue
             # Sums stay at a lost switch until its return, unless another spine can take its place.
             can_move = self._is_started and switch in self._network.spines
             for number in (job.number for job in jobs.values()):
@@ -312,8 +317,14 @@ class Reconciler:
         with self.lock:
             before, self._moved = self._moved, {}
             summed, self._summing = self._summing, {}
+            noted, self._noted = self._noted, self.plan.placements
+            is_whole = all(handle.down is None for handle in self._switches.values())
             for name, job in self.jobs.items():
                 placement = self.plan.placements[job.number]
+                is_same = placement is noted.get(job.number) and not placement.left_out
+                if is_whole and is_same and before.get(job.number) == {}:
+                    self._summing[job.number], self._moved[job.number] = summed[job.number], {}
+                    continue
                 summing = {assignment.switch for assignment in placement.assignments}
                 down = {at: why for at in summing if (why := self._switches[at].down) is not None}
                 reasons = {

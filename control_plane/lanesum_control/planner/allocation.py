@@ -83,12 +83,15 @@ def allocate(capacity: Mapping[str, int], claims: Sequence[SlotClaim], held: Ran
 
     Raises QuotaError: a switch has fewer slots than the sum of the quotas.
     """
-    _check_quotas(capacity, claims)
+    own: dict[str, list[SlotClaim]] = {switch: [] for switch in capacity}
+    for claim in _by_priority(claims):
+        for switch in () if claim.shared else claim.switches:
+            own[switch].append(claim)
+    _check_quotas(capacity, own)
     counts = _counts(capacity, claims)
     result: dict[str, dict[int, SlotRange]] = {}
     for switch, slots in capacity.items():
-        here = [claim for claim in _by_priority(claims) if switch in claim.switches]
-        wanted = {claim.job: counts[claim.job] for claim in here if not claim.shared}
+        wanted = {claim.job: counts[claim.job] for claim in own[switch]}
         result[switch] = _arrange(slots, wanted, held.get(switch, {}))
     _share(capacity, claims, result, held)
     return result
@@ -98,10 +101,9 @@ def _by_priority(claims: Iterable[SlotClaim]) -> list[SlotClaim]:
     return sorted(claims, key=lambda claim: (-claim.of_tenant, -claim.priority, claim.order, claim.job))
 
 
-def _check_quotas(capacity: Mapping[str, int], claims: Sequence[SlotClaim]) -> None:
+def _check_quotas(capacity: Mapping[str, int], own: Mapping[str, Sequence[SlotClaim]]) -> None:
     for switch, slots in capacity.items():
-        guaranteed = 0
-        jobs = [claim for claim in claims if switch in claim.switches and not claim.shared]
+        guaranteed, jobs = 0, own[switch]
         for claim in sorted(jobs, key=lambda claim: (claim.order, claim.job)):
             if guaranteed + claim.quota > slots:
                 others = sum(1 for one in jobs if one is not claim)
@@ -134,6 +136,9 @@ def _counts(capacity: Mapping[str, int], claims: Sequence[SlotClaim]) -> dict[in
 
 def _arrange(slots: int, wanted: Mapping[int, int], held: Mapping[int, SlotRange]) -> dict[int, SlotRange]:
     """Return disjoint ranges of the requested lengths, with as few moves as possible."""
+    kept = {job: one for job, one in held.items() if wanted.get(job) == one.count and not one.shared}
+    if len(kept) == len(wanted) and all(one.end <= slots for one in kept.values()):
+        return kept  # as at most switches
     placed: dict[int, SlotRange] = {}
 
     def keep(job: int) -> bool:

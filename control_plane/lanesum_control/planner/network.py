@@ -51,6 +51,8 @@ class Network:
     spines: tuple[str, ...] = ()
     ranks: Mapping[str, int] = field(default_factory=dict)
     topology: Topology | None = field(default=None, repr=False, compare=False)
+    _avoiding: list[Network] = field(default_factory=list, init=False, repr=False, compare=False)  # the last one
+    _ends: dict[tuple[str, int], str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, topology: Topology, *, loopback: bool) -> Network:
@@ -133,10 +135,10 @@ class Network:
 
     def _next(self, switch: str, host: str) -> str:
         """Return the next switch on the path from ``switch`` to a host at another one."""
-        port = self.seen[switch][host].port
-        ends = [(one, at, other) for one, at, other, _ in self.links]
-        ends += [(other, at, one) for one, _, other, at in self.links]
-        return next(other for one, at, other in ends if (one, at) == (switch, port))
+        if not self._ends:
+            self._ends.update({(one, port): other for one, port, other, _ in self.links})
+            self._ends.update({(other, port): one for one, _, other, port in self.links})
+        return self._ends[switch, self.seen[switch][host].port]
 
     def missing(self, hosts: Iterable[str]) -> list[str]:
         """Return the hosts that the network lacks."""
@@ -187,10 +189,10 @@ class Network:
         """Return the network with paths over spines and links of the lowest ``ranks``, see ``Spines.between``."""
         if self.topology is None or ranks == self.ranks:
             return self
-        seen = {
-            switch: self.topology.host_ports(switch, loopback=self.one_port, ranks=ranks) for switch in self.switches
-        }
-        return replace(self, seen=seen, ranks=ranks)
+        if not self._avoiding or self._avoiding[0].ranks != ranks:
+            seen = {one: self.topology.host_ports(one, loopback=self.one_port, ranks=ranks) for one in self.switches}
+            self._avoiding[:] = [replace(self, seen=seen, ranks=ranks)]
+        return self._avoiding[0]
 
     def routes(self, switch: str) -> dict[str, int]:
         """Return the entries for hosts at a switch, by last name of the table; ARP also answers for the switch."""

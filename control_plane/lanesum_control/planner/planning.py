@@ -14,15 +14,16 @@ from lanesum._internal.udp_socket import Address
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.rpc.limits import MAX_STREAMS
-from lanesum_control.errors import AdmissionError, QuotaError
+from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs.left_out import Cause, Reason
 from lanesum_control.jobs.liveness import STREAMS_PER_WORKER
 from lanesum_control.jobs.records import Incarnation, Job, JobRequest
-from lanesum_control.planner.allocation import Ranges, SlotClaim, SlotRange, allocate
+from lanesum_control.planner.allocation import Ranges, SlotRange, allocate
+from lanesum_control.planner.fits import Fits
 from lanesum_control.planner.network import Network
-from lanesum_control.planner.placement import Assignment, Placement, place
-from lanesum_control.planner.quotas import DEFAULT_QUOTAS, SLOTS, Quotas, TenantQuota, Usage
-from lanesum_fabric.program.capabilities import EVERYTHING, Capabilities, owner_word
+from lanesum_control.planner.placement import Assignment, Placement
+from lanesum_control.planner.quotas import DEFAULT_QUOTAS, Quotas, TenantQuota
+from lanesum_fabric.program.capabilities import Capabilities, owner_word
 from lanesum_fabric.program.switch_job import Role, SwitchJob
 
 NO_SLOTS = Reason(Cause.FULL, "no slots are left in its shared pool")
@@ -33,12 +34,12 @@ _MORE_PORTS = range(UDP_PORT + 1, 0x10000)
 
 def taken_ports(request: JobRequest, others: Iterable[JobRequest], network: Network) -> dict[int, list[str]]:
     """Return the ports that other jobs and servers have at hosts of ``request``, with these hosts."""
-    used = {(other.port, host) for other in others if other.name != request.name for host in other.workers}
-    used |= {(port, host) for host, (_, port) in zip(network.server_hosts, network.servers, strict=True)}
+    own = set(request.workers)
+    used = {(one.port, host) for one in others if one.name != request.name for host in own.intersection(one.workers)}
+    used |= {(port, host) for host, (_, port) in zip(network.server_hosts, network.servers, strict=True) if host in own}
     taken: dict[int, list[str]] = {}
     for port, host in sorted(used):
-        if host in request.workers:
-            taken.setdefault(port, []).append(host)
+        taken.setdefault(port, []).append(host)
     return taken
 
 
@@ -125,6 +126,7 @@ class Plan:
         tables: entry by switch and job, for every controlled switch, in the order of the jobs.
         entries: entries in use and size, by switch and table.
         network: the network with the paths of the plan; None before the first plan.
+        fits: the jobs and what they use, for later plans; None if some job was left out because of others.
     """
 
     placements: Mapping[int, Placement]
@@ -132,6 +134,7 @@ class Plan:
     tables: Mapping[str, Mapping[int, SwitchJob]]
     entries: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
     network: Network | None = None
+    fits: Fits | None = field(default=None, repr=False, compare=False)
 
     def left_out_words(self, job: Job) -> str:
         """Return the switches and operations that are left to the server, for the event of the admission."""
@@ -156,6 +159,7 @@ def plan(
     capabilities: Mapping[str, Capabilities] = {},
     quotas: Quotas = DEFAULT_QUOTAS,
     strict: Job | None = None,
+    before: Plan | None = None,
 ) -> Plan:
     """Place all jobs and give them slots and table entries: first the jobs with a quota, then those without.
 
@@ -169,6 +173,7 @@ def plan(
         quotas: quotas of the tenants.
         strict: job that is not admitted yet, or changes: a quota that cannot be met is an error. The switch is left out
             of the others.
+        before: an earlier plan, to place only the jobs that differ. The result is the same without it.
 
     Raises:
         QuotaError: the quota of ``strict`` cannot be met.
@@ -177,30 +182,34 @@ def plan(
     reasons: dict[int, dict[str, Reason]] = {job.number: {} for job in jobs}
     for (number, switch), why in unavailable.items():
         reasons[number][switch] = why
-    # Later ones never take anything from earlier ones.
-    ranked = sorted(jobs, key=lambda job: (job.guaranteed == 0, job is strict, job.order))
+    at = (network, capacity, capabilities, quotas)
+    known = before.fits if before is not None and before.fits is not None and before.fits.is_at(*at) else None
+    fits = known.changed(jobs, reasons) if known is not None else None
+    is_short = False
     while True:
-        parts = {
-            name: _Part(capabilities.get(name, EVERYTHING), capacity.get(name, 0), quotas, network.routes(name))
-            for name in network.switches
-        }
-        placements: dict[int, Placement] = {}
-        ops: dict[int, dict[str, tuple[LaneOp, ...]]] = {}
-        for job in ranked:
-            placements[job.number], ops[job.number] = _fit(job, network, reasons[job.number], parts, job is strict)
-        claims = [_claim(job, placements[job.number], quotas) for job in jobs]
+        if fits is None:
+            fits = Fits.of(*at).with_jobs(jobs, reasons, strict)
+        claims = [fits.jobs[job.number].claim for job in jobs]
         ranges = allocate(capacity, claims, held)
         without = [(c.job, switch) for c in claims for switch in c.switches if c.job not in ranges[switch]]
         if not without:
             tables: dict[str, dict[int, SwitchJob]] = {switch: {} for switch in capacity}
             for job in jobs:
-                for one in placements[job.number].assignments:
-                    slots, summed = ranges[one.switch][job.number], ops[job.number][one.switch]
-                    tables[one.switch][job.number] = _entry(job, one, slots, summed)
-            entries = {name: part.entries() for name, part in parts.items()}
-            return Plan(placements, ranges, tables, entries, network)
+                fit = fits.jobs[job.number]
+                is_known = before is not None and known is not None and known.jobs.get(job.number) is fit
+                for one in fit.placement.assignments:
+                    slots = ranges[one.switch][job.number]
+                    if before is not None and is_known and before.ranges[one.switch][job.number] == slots:
+                        tables[one.switch][job.number] = before.tables[one.switch][job.number]
+                    else:
+                        tables[one.switch][job.number] = _entry(job, one, slots, fit.ops[one.switch])
+            placements = {number: fit.placement for number, fit in fits.jobs.items()}
+            is_reusable = fits.is_clean and not is_short
+            entries = {name: part.entries() for name, part in fits.parts.items()}
+            return Plan(placements, ranges, tables, entries, network, fits if is_reusable else None)
         for number, switch in without:
             reasons[number][switch] = NO_SLOTS
+        fits, is_short = None, True
 
 
 def _entry(job: Job, assignment: Assignment, slots: SlotRange, ops: tuple[LaneOp, ...]) -> SwitchJob:
@@ -218,107 +227,3 @@ def _entry(job: Job, assignment: Assignment, slots: SlotRange, ops: tuple[LaneOp
         uplinks=assignment.uplinks,
         combining_pipe=assignment.combining_pipe,
     )
-
-
-class _Part:
-    """The jobs of one switch that are placed so far."""
-
-    def __init__(self, capabilities: Capabilities, slots: int, quotas: Quotas, routes: Mapping[str, int]) -> None:
-        self.capabilities = capabilities
-        self._usage = Usage({**capabilities.sizes, SLOTS: slots}, quotas)
-        self._usage.add(routes, None)
-        self._tags: list[tuple[int, int]] = []
-
-    def why_not(self, job: Job, assignment: Assignment) -> Reason | None:
-        """Return the reason why the switch's program cannot take the job beside the others; None if it can."""
-        does = self.capabilities
-        if why := does.why_not_pipes(assignment.members, assignment.combining_pipe):
-            return Reason(Cause.PORTS, why)
-        if why := does.why_not_owner(job.number, job.incarnation.tag, self._tags):
-            return Reason(Cause.OWNER, why)
-        if why := does.why_not_group(job.group):
-            return Reason(Cause.FULL, why)
-        if does.of_these(job.ops):
-            return None
-        return Reason(Cause.PROGRAM, "its program sums none of the job's operations")
-
-    def why_full(self, job: Job, assignment: Assignment, ops: tuple[LaneOp, ...]) -> Reason | None:
-        """Return the reason why the job does not fit into tables and slots; None if it does."""
-        why = self._usage.why_not(_needs(job, assignment, ops), job.tenant)
-        return None if why is None else Reason(Cause.FULL, why)
-
-    def entries(self) -> dict[str, tuple[int, int]]:
-        return self._usage.entries()
-
-    def add(self, job: Job, assignment: Assignment, ops: tuple[LaneOp, ...]) -> None:
-        self._usage.add(_needs(job, assignment, ops), job.tenant)
-        self._tags.append((job.number, job.incarnation.tag))
-
-
-def _needs(job: Job, assignment: Assignment, ops: tuple[LaneOp, ...]) -> dict[str, int]:
-    looks_up = job.code_table is not None and any(op.shape.lookup for op in ops)
-    return {SLOTS: job.guaranteed, **assignment.needs(looks_up=looks_up)}
-
-
-def _fit(
-    job: Job, network: Network, reasons: Mapping[str, Reason], parts: Mapping[str, _Part], is_strict: bool
-) -> tuple[Placement, dict[str, tuple[LaneOp, ...]]]:
-    """Place a job beside those before it; return its placement, and its operations by switch."""
-    unavailable = dict(reasons)
-    chips = {name for name, part in parts.items() if part.capabilities.pipes}
-    while True:
-        placement = place(
-            job.request.workers,
-            network,
-            quorum=job.request.threshold,
-            udp_port=job.request.port,
-            unavailable=unavailable,
-            chips=chips,
-            number=job.number,
-        )
-        ops = _ops(job, placement, parts)
-        unfit: dict[str, Reason] = {}
-        for assignment in placement.assignments:
-            name = assignment.switch
-            why = parts[name].why_not(job, assignment)
-            if why is None and not ops[name] and not unfit:
-                why = Reason(Cause.PROGRAM, "the racks' switches sum none of the job's operations in common")
-            if why is None:
-                why = parts[name].why_full(job, assignment, ops[name])
-                if why is not None and is_strict and job.guaranteed:
-                    raise QuotaError(
-                        f"A quota of {job.guaranteed} slots cannot be met at {name}: {why}.",
-                        "Remove a job, ask for fewer slots, or for no quota (lanesum job admit --best-effort).",
-                        job=job.number,
-                        switch=name,
-                    )
-            if why is not None:
-                unfit[name] = why
-        if not unfit:
-            for assignment in placement.assignments:
-                parts[assignment.switch].add(job, assignment, ops[assignment.switch])
-            return placement, ops
-        unavailable.update(unfit)
-
-
-def _ops(job: Job, placement: Placement, parts: Mapping[str, _Part]) -> dict[str, tuple[LaneOp, ...]]:
-    """Return the operations of a job by switch.
-
-    The upper switch receives sums of racks. It leaves to the server what one rack's switch leaves to the server,
-    because it would never get that rack's sum.
-    """
-    done: dict[str, tuple[LaneOp, ...]] = {}
-    left = set(job.ops)
-    for assignment in placement.assignments:  # racks first
-        wanted = job.ops
-        if Role.UPPER in assignment.role:
-            wanted = tuple(op for op in wanted if op in left)
-        done[assignment.switch] = parts[assignment.switch].capabilities.of_these(wanted)
-        left &= set(done[assignment.switch])
-    return done
-
-
-def _claim(job: Job, placement: Placement, quotas: Quotas) -> SlotClaim:
-    switches = tuple(assignment.switch for assignment in placement.assignments)
-    of_tenant, own = quotas.of(job.tenant).priority, job.request.priority
-    return SlotClaim(job.number, switches, job.slots, job.guaranteed, own, job.order, of_tenant)

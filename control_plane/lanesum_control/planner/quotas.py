@@ -171,6 +171,18 @@ class Usage:
         """Return the entries in use, and the size, by table; multicast groups count as one."""
         return {kind: (self._used[kind], size) for kind, size in self._sizes.items() if kind != SLOTS}
 
+    def copy(self) -> Usage:
+        """Return the same usage, apart from this one."""
+        new = Usage(self._sizes, self._quotas)
+        new._used, new._of_tenants = self._used.copy(), self._of_tenants.copy()
+        return new
+
+    def remove(self, needed: Mapping[str, int], tenant: str | None) -> None:
+        """Forget a job."""
+        self._used.subtract(needed)
+        if tenant is not None:
+            self._of_tenants.subtract({(tenant, kind): count for kind, count in needed.items()})
+
     def add(self, needed: Mapping[str, int], tenant: str | None) -> None:
         """Count a job."""
         self._used.update(needed)

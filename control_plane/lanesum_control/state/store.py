@@ -43,6 +43,7 @@ class Store(Closing):
 
     def __init__(self, state: Path | Database | None = None) -> None:
         self._mutex = threading.RLock()
+        self._ranges: Mapping[str, Mapping[int, SlotRange]] | None = None  # in the database; None if unknown
         self._db = SqliteDatabase(state) if state is None or isinstance(state, Path) else state
         try:
             self._db.open()
@@ -70,6 +71,7 @@ class Store(Closing):
                 yield
                 self._db.commit()
             except BaseException:
+                self._ranges = None
                 self._db.rollback()
                 raise
 
@@ -184,13 +186,17 @@ class Store(Closing):
             self._replace_ranges(ranges)
 
     def _replace_ranges(self, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
+        before = self.ranges() if self._ranges is None else self._ranges
+        changed = [switch for switch in {**before, **ranges} if before.get(switch, {}) != ranges.get(switch, {})]
         rows = [
             (switch, job, one.base, one.count, int(one.shared))
-            for switch, jobs in ranges.items()
-            for job, one in jobs.items()
+            for switch in changed
+            for job, one in ranges.get(switch, {}).items()
         ]
-        self._db.execute("DELETE FROM ranges")
+        self._ranges = None  # until the rows are written
+        self._db.execute_many("DELETE FROM ranges WHERE switch = ?", [(switch,) for switch in changed])
         self._db.execute_many("INSERT INTO ranges VALUES (?, ?, ?, ?, ?)", rows)
+        self._ranges = ranges
 
     def tenants(self) -> dict[str, TenantQuota]:
         """Return the quotas of tenants with one of their own. Raises StoreError."""

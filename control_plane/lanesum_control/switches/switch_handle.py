@@ -189,6 +189,8 @@ class Changes:
     """Writes at one switch, by phase: jobs leave, ranges are cut, ranges grow; jobs of ``coming`` are admitted last."""
 
     def __init__(self, held: Mapping[int, SwitchJob], desired: Mapping[int, SwitchJob]) -> None:
+        if held == desired:  # as at most switches
+            held = desired = {}
         stay = {job for job, one in desired.items() if job in held and _but_slots(held[job]) == _but_slots(one)}
         self._gone = [one for job, one in held.items() if job not in stay]
         self.coming = [one for job, one in desired.items() if job not in stay]

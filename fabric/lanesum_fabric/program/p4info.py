@@ -50,6 +50,8 @@ class P4InfoNames:
         self._tables_by_id = {table.preamble.id: table for table in p4info.tables}
         self._actions = {action.preamble.name: action for action in p4info.actions}
         self._actions_by_id = {action.preamble.id: action for action in p4info.actions}
+        self._fields = {name: {field.name for field in table.match_fields} for name, table in self._tables.items()}
+        self._params = {name: {param.name for param in action.params} for name, action in self._actions.items()}
 
     @classmethod
     def from_text(cls, text: str) -> P4InfoNames:
@@ -109,8 +111,8 @@ class P4InfoNames:
         """Return a table entry; without an action only its key, for a deletion."""
         info = self._table(table)
         entry = p4runtime_pb2.TableEntry(table_id=info.preamble.id)
-        known = {field.name for field in info.match_fields}
-        if set(match) != known:
+        known = self._fields[table]
+        if match.keys() != known:
             raise PipelineError(f"Table {table} is keyed on {sorted(known)}, not on {sorted(match)}.")
         for spec in info.match_fields:
             value = match[spec.name]
@@ -122,7 +124,7 @@ class P4InfoNames:
         if action is not None:
             spec_action = self._action(action)
             entry.action.action.action_id = spec_action.preamble.id
-            if {param.name for param in spec_action.params} != set(params):
+            if params.keys() != self._params[action]:
                 raise PipelineError(f"Action {action} does not take the parameters {sorted(params)}.")
             for param in spec_action.params:
                 entry.action.action.params.add(param_id=param.id, value=canonical_bytes(params[param.name]))

@@ -9,6 +9,7 @@ nodes. Or hosts without a switch, which reach each other over a network that lan
 from __future__ import annotations
 
 import collections
+import functools
 import ipaddress
 import itertools
 import re
@@ -243,7 +244,7 @@ class Topology(FileModel):
                     name,
                 )
 
-    @property
+    @functools.cached_property
     def spines(self) -> tuple[str, ...]:
         """Switches between the racks, where there is more than one path: all switches without hosts; empty in a tree.
 
@@ -251,7 +252,7 @@ class Topology(FileModel):
         """
         if len(self.links_between_switches()) < max(1, len(self.switches())):
             return ()
-        with_hosts = {at for host, (at, _) in self._cables().items() if not self.nodes[host].is_cpu}
+        with_hosts = {at for host, (at, _) in self._cables.items() if not self.nodes[host].is_cpu}
         return tuple(name for name in self.switches() if name not in with_hosts)
 
     def _spines(self) -> Spines:
@@ -340,10 +341,14 @@ class Topology(FileModel):
 
     def switch_of(self, host: str) -> str:
         """Return the switch of a host; ``NO_SWITCH`` without any."""
-        return self._cables()[host][0] if self.switches() else NO_SWITCH
+        return self._cables[host][0] if self.switches() else NO_SWITCH
 
     def links_between_switches(self) -> list[tuple[str, int, str, int]]:
         """Return (switch, port, switch, port) of every link between two switches, in file order."""
+        return list(self._between)
+
+    @functools.cached_property
+    def _between(self) -> list[tuple[str, int, str, int]]:
         between = []
         for link in self.links:
             (one, port), (other, other_port) = link.parts()
@@ -351,6 +356,7 @@ class Topology(FileModel):
                 between.append((one, port, other, other_port))
         return between
 
+    @functools.cached_property
     def _cables(self) -> dict[str, tuple[str, int]]:
         """Return the (switch, port) of every host."""
         cables = {}
@@ -363,7 +369,7 @@ class Topology(FileModel):
 
     def ports(self, switch: str | None = None) -> dict[str, int]:
         """Return the switch port of every host, or of the hosts at ``switch``."""
-        return {host: port for host, (at, port) in self._cables().items() if switch in (None, at)}
+        return {host: port for host, (at, port) in self._cables.items() if switch in (None, at)}
 
     def address(self, name: str, *, loopback: bool) -> str:
         """Return a host's IPv4 address on the runner."""
@@ -394,7 +400,7 @@ class Topology(FileModel):
         ``ranks``: of spines, see ``Spines.between``. A spine does not see hosts of racks without a link to it.
         """
         here = self.switch if switch is None else switch
-        cables = self._cables()
+        cables = self._cables
         towards = self._spines().towards(here, ranks) if self.spines else self._towards(here)
         seen = {}
         for name in self.hosts():

@@ -279,3 +279,18 @@ def test_state_file_with_invalid_text_is_refused(old: bytes, new: bytes, tmp_pat
     for read in (Store, lambda path: back_up(path, tmp_path / "copy")):
         with pytest.raises(StoreError, match=r"state\.db"):
             read(path)
+
+
+def test_ranges_of_failed_transaction_are_written_again(tmp_path: Path) -> None:
+    other = {"s1": {1: SlotRange(4, 4)}, "s2": {1: SlotRange(0, 2)}}
+    with Store(tmp_path / "state.db") as store:
+        Site().start(store=store).admit(request("a"))
+        one = store.ranges()
+        with pytest.raises(ZeroDivisionError), store.transaction():
+            store.save_ranges(other)
+            raise ZeroDivisionError
+        assert store.ranges() == one
+        store.save_ranges(other)
+        assert store.ranges() == other
+        store.save_ranges({"s2": {1: SlotRange(0, 2)}})
+        assert store.ranges() == {"s2": {1: SlotRange(0, 2)}}
