@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from lanesum.errors import LanesumError
+from lanesum.errors import ConfigurationError, LanesumError
 
 
 class ControlError(LanesumError):
@@ -21,3 +21,14 @@ class SwitchWriteError(ControlError):
 
 class NotOfferedError(SwitchWriteError):
     """A job requires operations that a switch's program lacks, or would be confused with another job there."""
+
+
+class TableSizeError(ConfigurationError):
+    """Hosts of a network need more entries of a switch's table than it has."""
+
+    def __init__(self, switch: str, table: str, size: int, needed: int) -> None:
+        super().__init__(
+            f"The network needs {needed} entries of table {table} at switch {switch}, which has {size}.",
+            "Each host needs one, and so does the address of the switch: use a network with fewer hosts.",
+        )
+        self.switch, self.table, self.size, self.needed = switch, table, size, needed

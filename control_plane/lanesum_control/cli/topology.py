@@ -30,10 +30,14 @@ NameOrPath = Annotated[str, typer.Argument(help="Shipped topology or YAML file."
 @app.command()
 def check(name_or_path: NameOrPath) -> None:
     """Check a topology, and say what the failure of each part would cost; errors name the line."""
+    from lanesum_control.planner.network import Network
+    from lanesum_fabric.program.pipelines import bmv2_pipeline
     from lanesum_fabric.topology import load
     from lanesum_fabric.topology.failures import costs
 
     network = load(name_or_path)
+    sizes = bmv2_pipeline().capabilities.sizes  # those of all builds
+    Network.of(network, loopback=False).check_tables(dict.fromkeys(network.switches(), sizes))
     where = f"at {', '.join(network.switches())}" if network.switches() else "without a switch"
     typer.echo(f"{network.name}: {len(network.names('worker'))} workers {where}, no problems")
     for cost, parts in costs(network).items():

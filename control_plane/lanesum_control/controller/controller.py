@@ -69,7 +69,8 @@ class Controller(Tenants):
         workers: the workers of all jobs: their states, reports and streams.
 
     Jobs in the store with other servers begin a new incarnation. Raises NotPrimaryError and PipelineError for a switch
-    that cannot be controlled, ConfigurationError for a wrong number of servers, StoreError.
+    that cannot be controlled, ConfigurationError for a wrong number of servers, TableSizeError before any switch is
+    written, StoreError.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Controller(Tenants):
         self._rates = TenantRates(clock)
         self._store = store
         switches = switches or {}
+        network.check_tables({name: switch.capabilities.sizes for name, switch in switches.items()})
         sizes = PacketSizes(network, switches.keys(), accumulator_words)
         self.reconciler = Reconciler(
             network,
@@ -328,8 +330,12 @@ class Controller(Tenants):
             return self.reconciler.admitted(again)
 
     def differences(self, topology: Topology) -> dict[str, Any]:
-        """Return what a start with another topology would change, see ``topology_change.differences``."""
+        """Return what a start with another topology would change, see ``topology_change.differences``.
+
+        Raises TableSizeError.
+        """
         then = Network.of(topology, loopback=self.network.one_port)
+        then.check_tables({name: one.sizes for name, one in self.reconciler.capabilities.items()})
         sizes = replace(self._requests.sizes, network=then)
         with self.reconciler.changing.held_for():
             return differences(self.reconciler, self.network, then, sizes)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from lanesum._internal.udp_socket import Address
 from lanesum_control.errors import AdmissionError
+from lanesum_fabric.errors import TableSizeError
 from lanesum_fabric.program.capabilities import ARP, HOST_TABLES, last_name
 from lanesum_fabric.program.switch_job import HostPort
 from lanesum_fabric.topology import Topology
@@ -199,6 +200,13 @@ class Network:
         entries = {last_name(table): len(self.seen.get(switch, ())) for table in HOST_TABLES}
         entries[last_name(ARP)] += bool(self.own.get(switch))
         return entries
+
+    def check_tables(self, sizes: Mapping[str, Mapping[str, int]]) -> None:
+        """Check that hosts fit the tables of switches; ``sizes``: by switch and table. Raises TableSizeError."""
+        for switch in filter(self.seen.__contains__, sizes):
+            for table, needed in self.routes(switch).items():
+                if needed > sizes[switch].get(table, needed):
+                    raise TableSizeError(switch, table, sizes[switch][table], needed)
 
     def ports(self, switch: str) -> set[int]:
         """Return the ports of a switch that packets of hosts pass, by any path."""
