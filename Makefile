@@ -70,8 +70,9 @@ DAY_JOBS ?= 60
 # Folder of p4c's samples for `make p4c-samples` and `make bmv2-compare`: testdata/p4_16_samples.
 P4C_SAMPLES ?=
 
-# Random programs of `make bmv2-compare`, and the first seed.
+# Random programs of `make bmv2-compare`, programs of p4smith, and the first seed.
 RANDOM_PROGRAMS ?= 0
+SMITH_PROGRAMS ?= 0
 COMPARE_SEED ?= 0
 
 .PHONY: help run test test-all test-rest lint format setup docs p4 tofino tofino-try tofino-model generate soak flips operator-day bench native-sanitize audit \
@@ -159,8 +160,8 @@ fuzz-programs: $(READY_TO_TEST) ## fuzz the loaders of switch programs (FUZZ_SEC
 p4c-samples: $(READY_TO_TEST) ## run p4c's samples with packet tests on the embedded switch (needs p4c-bm2-ss on PATH; P4C_SAMPLES=)
 	$(BIN)/python -m tests.p4c_samples $(or $(P4C_SAMPLES),$(error P4C_SAMPLES= names p4c's testdata/p4_16_samples))
 
-bmv2-compare: $(READY_TO_TEST) ## compare the embedded switch with BMv2 by random packets (needs p4c-bm2-ss and BMv2 on PATH; P4C_SAMPLES= RANDOM_PROGRAMS= COMPARE_SEED=)
-	$(BIN)/python -m tests.p4c_samples.compare $(P4C_SAMPLES) --random $(RANDOM_PROGRAMS) --seed $(COMPARE_SEED)
+bmv2-compare: $(READY_TO_TEST) ## compare the embedded switch with BMv2 by random packets (needs BMv2 on PATH, samples p4c-bm2-ss; P4C_SAMPLES= RANDOM_PROGRAMS= SMITH_PROGRAMS= COMPARE_SEED=)
+	$(BIN)/python -m tests.p4c_samples.compare $(P4C_SAMPLES) --random $(RANDOM_PROGRAMS) --smith $(SMITH_PROGRAMS) --seed $(COMPARE_SEED)
 
 fuzz-files: $(READY_TO_TEST) ## fuzz the readers of all other files: tickets, topologies, state, P4Info ... (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.fuzz.files --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)

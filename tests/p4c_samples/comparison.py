@@ -185,6 +185,7 @@ class _Updates(Fuzzer):
     def __init__(self, program: CompiledProgram, seed: int, packets: PacketGenerator) -> None:
         super().__init__(program, seed)
         self._packets = packets
+        self._made: list[Any] = []
         info = program.p4info
         # PI sends a field of type error, which has no width in the P4Info, to BMv2 as 0 bytes.
         self.tables = [table for table in info.tables if all(field.bitwidth for field in table.match_fields)]
@@ -193,9 +194,21 @@ class _Updates(Fuzzer):
         self.makers += [self.member, self.member, self.group] if info.action_profiles else []
         self.makers += [self.counter] if info.counters else []
 
+    def update(self) -> tuple[int, Any]:
+        """Return a new update, or one of an entity that was written before: to change it, delete it, or repeat it."""
+        if self._made and self.random.random() < 0.3:
+            entity = p4rt.Entity()
+            entity.CopyFrom(self.random.choice(self._made))
+            return self.random.choice((p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE)), entity
+        kind, entity = super().update()
+        self._made.append(entity)
+        return kind, entity
+
     def bytes_for(self, bits: int) -> bytes:
         value = self._packets.value(bits)
         self._packets.matched.append(value)
+        if self.rarely(0.02):
+            value = 1 << bits
         return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
     def fill_match(self, kind: str, bits: int, message: Any) -> None:

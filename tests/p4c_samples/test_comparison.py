@@ -144,8 +144,10 @@ def test_samples_without_packet_test_are_left_out(tmp_path: Path) -> None:
     ("present", "arguments", "message"),
     [
         ({"p4c-bm2-ss"}, ["folder"], "simple_switch_grpc is not on PATH; docs/tools.md says where it comes from"),
-        ({"p4c-bm2-ss", BMV2}, ["--random", "1"], "p4smith is not on PATH"),
-        ({"p4c-bm2-ss", BMV2}, [], "nothing to compare: give FOLDER or --random"),
+        ({BMV2}, ["folder"], "p4c-bm2-ss is not on PATH"),
+        (set(), ["--random", "1"], "simple_switch_grpc is not on PATH"),
+        ({"p4c-bm2-ss", BMV2}, ["--smith", "1"], "p4smith is not on PATH"),
+        ({"p4c-bm2-ss", BMV2}, [], "nothing to compare: give FOLDER, --random or --smith"),
     ],
 )
 def test_comparison_without_its_tools_says_why(

@@ -273,7 +273,7 @@ class Primitives:
         self._line(f"digest_list = {constant_value(args[1])}")
 
     def _do_truncate(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._line(f"truncated = {self.expressions.value(args[0], scope)}")
+        self._line(f"truncated = min(truncated, {self.expressions.value(args[0], scope)})")
 
     def _do_log_msg(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         assert isinstance(args[0], ir.Text)

@@ -53,6 +53,8 @@ _METADATA = {
     "dequeue_delta": "queueing_metadata.deq_timedelta",
     "dequeue_depth": "queueing_metadata.deq_qdepth",
 }
+# As in BMv2, the limit belongs to one copy: replicas, clones and recirculated packets begin without one.
+_NO_TRUNCATION = f"truncated = {1 << 32}"
 _QUEUE_DEPTH_BITS = 19
 _QUEUE_DEPTH = f"min(queue_depth(eport), {(1 << _QUEUE_DEPTH_BITS) - 1})"
 
@@ -118,7 +120,7 @@ class V1ModelFunction(PacketFunction):
         if self.context.tracks_length:
             writer.line("length = frame_length")
         if self.truncates:
-            writer.line("truncated = None")
+            writer.line(_NO_TRUNCATION)
         self._put("ingress_port", "port", 32)
         self._put("packet_length", "frame_length", 31)
         if self._field("ingress_time") is not None:
@@ -226,6 +228,8 @@ class V1ModelFunction(PacketFunction):
             with writer.block(f"if {multicast}:"):
                 writer.line(f"targets = groups.get({multicast}, ())")
                 writer.line(f"copy_type = {REPLICATED}")
+                if self.truncates:
+                    writer.line(_NO_TRUNCATION)
                 if self.recirculates_ingress:
                     writer.line("recirculate_list = 0")
             header = f"elif {spec} == {self.context.drop_port}:"
@@ -290,8 +294,6 @@ class V1ModelFunction(PacketFunction):
             writer.lines += egress + closing
             for line in final:
                 writer.line(line)
-            if self.truncates:
-                writer.line("if truncated is not None: data = data[:truncated]")
             if self.clones_egress:
                 writer.line("if clone_cut: data = data[:clone_cut]")
             if self.recirculates:
@@ -299,6 +301,8 @@ class V1ModelFunction(PacketFunction):
                     self._values("recirculate_list", "values")
                     writer.line(f"effects.append((0, data, ({RECIRCULATED}, recirculate_list, values, None)))")
                     writer.line("continue")
+            if self.truncates:
+                writer.line("data = data[:truncated]")
             writer.line("sent[eport] += 1")
             writer.line("out.append(new_tuple(PacketOut, (eport, data)))")
 
@@ -377,3 +381,5 @@ class V1ModelFunction(PacketFunction):
             names = "".join(f"{name}, " for name in self._snapshot_locals())
             writer.line(f"{f'({names})' if names else '_'}, list_id, values, clone_cut = snapshot")
             self._restore("values", "list_id")
+            if self.truncates:
+                writer.line(_NO_TRUNCATION)

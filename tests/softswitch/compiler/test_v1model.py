@@ -152,6 +152,35 @@ def test_truncate_limits_packet_length(switch: EmbeddedSwitch) -> None:
     assert len(switch.process(0, frame)[0].frame) == 20
 
 
+def truncation(length: int) -> dict[str, Any]:
+    return {"op": "truncate", "parameters": [{"type": "hexstr", "value": f"{length:#x}"}]}
+
+
+def lengths(switch: EmbeddedSwitch, what: int, port: int, rounds: int = 0) -> list[int]:
+    frame = struct.pack(">BBHIIHH", what, rounds, port, 0, 0, 0, 0) + bytes(100)
+    return [len(item.frame) for item in switch.process(0, frame)]
+
+
+def test_shortest_of_several_truncations_counts() -> None:
+    assert lengths(with_ingress_call("copies40", truncation(24)), 6, 1) == [20]
+    assert lengths(with_ingress_call("copies40", truncation(18)), 6, 1) == [18]
+
+
+def test_truncation_in_ingress_spares_other_packets() -> None:
+    """Of copies and clones, as in BMv2: each begins without a limit."""
+    switch = with_ingress_call("copies26", truncation(18))
+    switch.set_multicast_group(7, [Replica(1, 10), Replica(2, 11)])
+    assert lengths(switch, 1, 7) == [116, 116]
+    switch = with_ingress_call("copies48", truncation(18))  # in egress, after a clone
+    switch.set_clone_session(5, CloneSession((Replica(4, 3),)))
+    assert lengths(switch, 3, 1) == [18, 116]
+
+
+def test_recirculated_packet_is_not_truncated() -> None:
+    switch = with_ingress_call("copies51", truncation(30))  # in egress, before the last pass
+    assert lengths(switch, 5, 1, 3) == [116]
+
+
 def test_packets_to_cpu_port_reach_the_listener(switch: EmbeddedSwitch) -> None:
     frames: list[bytes] = []
     assert len(send(switch, 0, 255)) == 1

@@ -75,7 +75,7 @@ class Fuzzer:
             message.value = self.bytes_for(bits)
         elif kind == "lpm":
             length = self.random.choice((1, min(8, bits), bits - 1, bits))
-            value = self.random.getrandbits(2) << (bits - 2)
+            value = self.random.getrandbits(2) << max(0, bits - 2)
             if not self.rarely():
                 value &= ((1 << bits) - 1) ^ ((1 << (bits - length)) - 1)
             message.value = value.to_bytes((bits + 7) // 8, "big")
