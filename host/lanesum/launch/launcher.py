@@ -72,7 +72,7 @@ class StatusLine:
         """Return the counts of all workers; empty if none has joined a job."""
         stats = self._folder.stats().values()
         if not any(stats):
-            return f"{len(stats)} workers joined the job" if stats else ""
+            return f"{_workers(len(stats))} joined the job" if stats else ""
         total = {name: sum(one.get(name, 0.0) for one in stats) for name in _ADDED}
         sent, plain, again = total["bytes_up"], total["bytes_fp32"], total["retransmissions"]
         saved = f", {1 - sent / plain:.0%} saved" if sent < plain else ""
@@ -177,6 +177,10 @@ def launch(options: argparse.Namespace, nodes: LaunchNodes) -> int:
         return code
 
 
+def _workers(count: int) -> str:
+    return f"{count} worker{'s' if count != 1 else ''}"
+
+
 def _admit(options: argparse.Namespace, nodes: LaunchNodes, controller: str, job: str, lease_s: float) -> None:
     """Admit the job of one machine, and say who sums it."""
     codec = options.codec or default_codec()
@@ -185,7 +189,7 @@ def _admit(options: argparse.Namespace, nodes: LaunchNodes, controller: str, job
     admitted = rpc.call(controller, rpc.ADMIT, message, connect_s=rpc.CONNECT_S)
     switches = ", ".join(admitted["placement"]) or "the server"
     words = admitted["words"]
-    _say(f"job {job}: {nodes.nproc} workers, codec {codec}, packets of {words} words, summed by {switches}")
+    _say(f"job {job}: {_workers(nodes.nproc)}, codec {codec}, packets of {words} words, summed by {switches}")
 
 
 def _remove(controller: str, job: str) -> None:

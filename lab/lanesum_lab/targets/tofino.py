@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -22,18 +23,18 @@ def command(process: SwitchProcess) -> list[str]:
 
 
 def pipeline_of(profile: TofinoProfile) -> Callable[[int | None], CompiledPipeline]:
-    """Return the function that returns the compiled profile, and refuses other sizes."""
+    """Return the function that returns the compiled profile, and refuses other sizes. Processes can exchange it."""
+    return functools.partial(_pipeline, profile)
 
-    def pipeline(accumulator_words: int | None) -> CompiledPipeline:
-        from lanesum_fabric.program.pipelines import tofino_pipeline
 
-        if accumulator_words not in (None, profile.accumulator_words):
-            raise ConfigurationError(
-                f"Profile {profile.name} sums {profile.accumulator_words} words per packet, not {accumulator_words}."
-            )
-        return tofino_pipeline(profile.name)
+def _pipeline(profile: TofinoProfile, accumulator_words: int | None) -> CompiledPipeline:
+    from lanesum_fabric.program.pipelines import tofino_pipeline
 
-    return pipeline
+    if accumulator_words not in (None, profile.accumulator_words):
+        raise ConfigurationError(
+            f"Profile {profile.name} sums {profile.accumulator_words} words per packet, not {accumulator_words}."
+        )
+    return tofino_pipeline(profile.name)
 
 
 def _target(profile: TofinoProfile) -> SwitchTarget:

@@ -50,7 +50,7 @@ def test_status_adds_up_bytes_and_names_savings(tmp_path: Path) -> None:
     status = StatusLine(folder)
     assert status.summary() == ""
     folder.write_stats(0, {})  # a worker without DDP
-    assert status.summary() == "1 workers joined the job"
+    assert status.summary() == "1 worker joined the job"
     counts = {"steps": 10, "bytes_fp32": 4_000_000, "bytes_up": 500_000, "packets_sent": 400, "retransmissions": 1}
     counts |= {"chunks_by_switch": 3, "chunks_by_server": 1}
     for worker in range(2):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 import shutil
 
 import pytest
@@ -50,6 +51,12 @@ def test_pipeline_of_size_outside_profile_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="tofino1-w32 sums 32 words per packet, not 64"):
         targets.get("tofino1-w32").pipeline(64)
     assert targets.get("embedded").pipeline(128).accumulator_words == 128
+
+
+@pytest.mark.parametrize("name", targets.names())
+def test_target_reaches_other_processes(name: str) -> None:
+    one = targets.get(name)
+    assert pickle.loads(pickle.dumps(one)).pipeline(None).accumulator_words == one.pipeline(None).accumulator_words
 
 
 def test_obstacle_without_the_executable_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
