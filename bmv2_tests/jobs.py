@@ -31,6 +31,7 @@ class Place:
     shadow: int = 0
     op: LaneOp = LaneOp.ADD32
     round_words: int = ROUND_WORDS
+    spare: int = 0
 
 
 FIRST = Place()
@@ -60,7 +61,7 @@ class Job:
     def header(self, place: Place, **fields: int) -> Header:
         values: dict[str, int] = {
             "job": self.switch_job.job, "tag": self.switch_job.tag, "epoch": place.epoch, "chunk": place.chunk,
-            "slot": place.slot, "shadow": place.shadow, "op": place.op,
+            "slot": place.slot, "shadow": place.shadow, "op": place.op, "spare": place.spare,
         }  # fmt: skip
         return Header(**{**values, **fields})
 
@@ -112,6 +113,12 @@ class Job:
     def result(self, words: Words, place: Place = FIRST, *, flags: int = 0) -> list[PortFrame]:
         """Return the frames of a completed chunk: one copy for each member."""
         return self._to_all(place, words, kind=Kind.RESULT, flags=flags, **self._contributors(self.all_members))
+
+    def shortened(self, words: Words, place: Place, owner: int | None, *, flags: int = 0) -> list[PortFrame]:
+        """Return the frames of a completed chunk of a scattered round: words for ``owner``, the header for others."""
+        fields = {"kind": Kind.RESULT, "flags": flags, **self._contributors(self.all_members)}
+        members = range(len(self.members))
+        return sorted(self._answer(one, place, words if one == owner else _NOTHING, **fields) for one in members)
 
     def replay(
         self, worker: int, words: Words, place: Place = FIRST, *, host: int = 0, flags: int = 0

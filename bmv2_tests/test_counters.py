@@ -91,5 +91,5 @@ def test_direct_counters_count_each_worker(star: Star) -> None:
     assert {worker: members[1 << worker].packets for worker in sent} == sent
     assert {worker: members[1 << worker].bytes for worker in sent} == {w: n * frame_bytes for w, n in sent.items()}
     receivers = star.target.control.entries(RECEIVER)
-    assert sorted(entry.match["replica"] for entry in receivers) == [1, 2, 3]
+    assert sorted(entry.match["replica"] for entry in receivers) == [2, 3, 4], "the marks of their chunks"
     assert [entry.packets for entry in receivers] == [4, 4, 4], "three pending answers and the result"

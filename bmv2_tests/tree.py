@@ -78,7 +78,7 @@ class TreeJob:
         values: dict[str, int] = {
             "job": self.number, "tag": self.parts[UPPER].tag, "epoch": place.epoch, "chunk": place.chunk,
             "slot": place.slot, "shadow": place.shadow, "op": place.op, "racks": place.round_words,
-            "workers": 1 << worker % ROWS, "fan_in_workers": worker,
+            "workers": 1 << worker % ROWS, "fan_in_workers": worker, "spare": place.spare,
         }  # fmt: skip
         payload = Packet(Header(**{**values, **fields}), words).pack()
         frame = UdpFrame(mac, SWITCH_MAC, ip, _SERVER_IP, _UDP_PORT, UDP_PORT, payload)
@@ -119,7 +119,7 @@ class Tree:
         for node in range(RACKS):
             workers = range(node * ROWS, (node + 1) * ROWS)
             members = tuple(
-                Member(worker % ROWS, (self._host(node, worker),), _UDP_PORT) for worker in workers
+                Member(worker % ROWS, (self._host(node, worker),), _UDP_PORT, numbers=(worker,)) for worker in workers
             )  # fmt: skip
             parts.append(self._part(number, tag, slot_count, members, Role.ASCEND, (UPLINK,)))
         members = tuple(

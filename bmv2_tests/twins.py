@@ -49,6 +49,7 @@ class Twins:
             ops=self.target.ops,
             entries=self.target.slot_table(),
             with_icmp=self.target.control.capabilities.icmp,
+            shortens=self.target.control.capabilities.shortens,
         )
 
     def restart(self) -> None:

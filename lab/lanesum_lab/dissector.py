@@ -13,6 +13,10 @@ from lanesum.protocol.lanes import Combine, LaneOp
 _NAMES: dict[str, type[IntEnum]] = {"kind": spec.Kind, "op": LaneOp}
 _IN_HEX = ("tag",)
 _BITMAPS = ("workers", "racks")
+# Meaning of ``spare`` for readers of packets. The comment in P4 has what a chip has to know of it.
+SPARE = (
+    f"{spec.OPENING} in the opening of a session; owner's number plus {spec.FIRST_OWNER} in a scattered round; else 0"
+)
 _MARKS = ("certified", "scattered", "gathered")  # of a round, in its size
 
 
@@ -50,7 +54,8 @@ def packet_definition() -> str:
         header.append(f'{{ name = "{field.name}", first = {first}, bytes = {bits // 8} }}')
         base = "HEX" if field.name in (*_IN_HEX, *_BITMAPS, "flags") else "DEC"
         names = field.name.upper() if field.name in _NAMES else "nil"
-        about = f'"lanesum.{field.name}", "{field.name}", base.{base}, {names}, {mask}, {_quoted(field.meaning)}'
+        meaning = _quoted(SPARE if field.name == "spare" else field.meaning)
+        about = f'"lanesum.{field.name}", "{field.name}", base.{base}, {names}, {mask}, {meaning}'
         fields.append(f"{field.name} = ProtoField.uint{bits}({about})")
         values.append(f"{field.name} = {_value(first, bits, shift, field.bits)}")
         offset += field.bits

@@ -20,7 +20,7 @@ from lanesum.transport import TransportStats, constants
 from lanesum_control.cli import configuration, tree
 from lanesum_fabric.yaml_model import schema_text
 from lanesum_lab.builds.rates import wire_table
-from lanesum_lab.dissector import packet_definition
+from lanesum_lab.dissector import SPARE, packet_definition
 from lanesum_lab.forecast.published import deviation_table
 from lanesum_lab.glossary import GLOSSARY
 from lanesum_lab.markdown import markdown_table, replace_generated
@@ -144,8 +144,9 @@ def cpp_spec() -> str:
     lines += [f"inline constexpr std::uint16_t UDP_PORT = {spec.UDP_PORT};"]
     sizes = ("MAX_WORKERS", "MAX_RACKS", "MAX_SLOTS", "MAX_WORDS", "HEADER_BYTES", "WORD_BYTES", "CODE_TABLE_ENTRIES")
     codes = ("SLOT_RUN", "SLOT_SKEW", "SLOT_SHARES", "OPENING", "NONCE_WORDS", "CERTIFIED", "SCATTERED", "GATHERED")
+    owners = ("FIRST_OWNER", "MAX_NAMED_OWNERS")
     lines += [f"inline constexpr std::size_t {name} = {getattr(spec, name)};" for name in sizes]
-    lines += [f"inline constexpr std::uint32_t {name} = {getattr(spec, name)};" for name in codes]
+    lines += [f"inline constexpr std::uint32_t {name} = {getattr(spec, name)};" for name in codes + owners]
     lines += ["", "enum Kind : std::uint32_t {"]
     lines += [f"    KIND_{kind.name} = {kind.value}," for kind in spec.Kind]
     lines += ["};", "", "enum Flag : std::uint32_t {"]
@@ -222,8 +223,8 @@ def cpp_transport_constants() -> str:
 
 def header_table() -> str:
     """Return the field table of docs/protocol.md."""
-    # The page has a table of kinds. The comment in P4 has what a switch has to know of ``spare``.
-    of_hosts = {"spare": f"{spec.OPENING} in the opening of a session, else 0; switches ignore it"}
+    # The page has a table of kinds.
+    of_hosts = {"spare": SPARE}
     rows, offset = [], 0
     for field in spec.HEADER:
         meaning = of_hosts.get(field.name, field.meaning.removesuffix(", by kind of packet"))

@@ -18,7 +18,8 @@ control Arrival(INGRESS_PARAMETERS) {
                 && hdr.lanesum.words <= MAX_WORDS) {
                 meta.length_matches = 1;
                 // The parser reads a payload only of contributions that this program sums.
-                if ((hdr.lanes.isValid() FOR_EACH_UPLINK_HEADER(OR_IS_UPLINK))
+                if (hdr.lanesum.kind == KIND_CONTRIBUTION
+                    && (hdr.lanes.isValid() FOR_EACH_UPLINK_HEADER(OR_IS_UPLINK))
                     && hdr.lanesum.flags & FLAGS_PAST == 0) {
                     meta.arrival = ARRIVAL_CONTRIBUTION;
                 }

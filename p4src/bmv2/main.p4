@@ -26,6 +26,7 @@
 #include "../shared/arp.p4"
 #include "icmp.p4"
 #include "../shared/receiver.p4"
+#include "shorten.p4"
 #include "../shared/congestion.p4"
 #include "deparser.p4"
 #ifdef WITH_FAULTS
@@ -106,6 +107,7 @@ control IngressPipeline(inout headers_t hdr, inout metadata_t meta, inout standa
 
 control EgressPipeline(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Receiver() receiver;
+    Shorten() shorten;
     Congestion() congestion;
 #ifdef WITH_FAULTS
     Faults() faults;
@@ -122,6 +124,7 @@ control EgressPipeline(inout headers_t hdr, inout metadata_t meta, inout standar
         // Copies of the replication engine have a number; only answers are replicated.
         if (REPLICA != 0) {
             receiver.apply(EGRESS_ARGUMENTS);
+            shorten.apply(EGRESS_ARGUMENTS);
         }
         congestion.apply(EGRESS_ARGUMENTS);
     }

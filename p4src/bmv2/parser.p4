@@ -65,6 +65,18 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.lanesum);
         transition select(hdr.lanesum.version, hdr.lanesum.kind) {
             (LANESUM_VERSION, KIND_CONTRIBUTION): parse_contribution;
+            (LANESUM_VERSION, KIND_RESULT): parse_result;
+            default: accept;
+        }
+    }
+
+    // The words of a result of an upper switch that names an owner: control Shorten removes them, so the checksum must
+    // be verified first. Other answers pass unread.
+    state parse_result {
+        transition select(hdr.lanesum.spare, hdr.lanesum.words, hdr.lanesum.flags) {
+            (0, _, _): accept;
+            (1, _, _): accept;
+            (_, ACCUMULATOR_WORDS, HAS(FLAG_UPPER)): parse_lanes;
             default: accept;
         }
     }

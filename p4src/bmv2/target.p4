@@ -35,6 +35,9 @@ typedef bit<19> queue_depth_t; // packets
     standard_metadata.priority = meta.answer_queue
 #define REPORT(its_cause) meta.cause = its_cause
 
+// The table of shared/sizes.p4 has what a chip has room for. Here every job of a switch may span racks.
+#define DESCEND_TABLE_SIZE 1024
+
 // BMv2 has no stages, and takes all words in one pass.
 #define WHERE_FIRST_PASS
 #define STATION_STAGE

@@ -195,7 +195,7 @@ def test_samples_of_controller_describe_jobs_workers_and_parts() -> None:
         "lanesum_switch_table_entries{s1,member}": 2,
         "lanesum_switch_table_size{s1,member}": 1024,
         "lanesum_switch_table_entries{s1,descend}": 0,
-        "lanesum_switch_table_size{s1,descend}": 32,
+        "lanesum_switch_table_size{s1,descend}": 1024,
         "lanesum_switch_decisions_total{s1,claim}": 3,
         "lanesum_server_up{server}": 0,
     }

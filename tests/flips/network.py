@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two workers, a server and perhaps a switch in one process and in virtual time, with a hook at every packet."""
+"""Workers, a server and perhaps a switch in one process and in virtual time, with a hook at every packet."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Hook = Callable[[bool, bytes], bytes]
 
 
 class FlipNetwork:
-    """A job between two workers; ``admit`` replaces it by one under a new tag.
+    """A job between workers; ``admit`` replaces it by one under a new tag.
 
     Args:
         words: accumulator words of a packet.
@@ -44,6 +44,7 @@ class FlipNetwork:
         rounds: makes the rounds of a worker.
         switch: the switch in front of the server; None for none.
         certified: packets have check words.
+        workers: at most 6, each at a port of its own.
 
     Attributes:
         hook: called with each packet of a worker before it enters the network, and before it reaches a worker.
@@ -57,6 +58,7 @@ class FlipNetwork:
         switch: Target | None = None,
         *,
         certified: bool = True,
+        workers: int = WORKERS,
     ) -> None:
         self.server = server
         self.switch = switch
@@ -64,7 +66,7 @@ class FlipNetwork:
         self._words = words
         self._certified = certified
         self._make_rounds = rounds
-        self._hosts = [worker_host(worker) for worker in range(WORKERS)]
+        self._hosts = [worker_host(worker) for worker in range(workers)]
         self._tag = 0
         self._on_switch: SwitchJob | None = None
         self.now = 0.0
@@ -82,7 +84,7 @@ class FlipNetwork:
                 job=_JOB,
                 tag=self._tag,
                 worker=worker,
-                workers=WORKERS,
+                workers=len(addresses),
                 slots=SLOTS,
                 accumulator_words=self._words,
                 servers=((ipv4_text(SERVER.ip), UDP_PORT),),
@@ -106,9 +108,10 @@ class FlipNetwork:
         self._on_switch = SwitchJob(_JOB, self._tag, 0, SLOTS, 1, members, ops)
         self.switch.control.admit(self._on_switch)
 
-    def reduce(self, op: LaneOp, contributions: list[Words]) -> list[Words]:
+    def reduce(self, op: LaneOp, contributions: list[Words], *, scattered: bool = False) -> list[Words]:
         """Run a round; return the result of each worker. Raises TransportError, also if the deadline passes."""
-        states = [one.start(op, words) for one, words in zip(self.rounds, contributions, strict=True)]
+        pairs = zip(self.rounds, contributions, strict=True)
+        states = [one.start(op, words, scattered=scattered) for one, words in pairs]
         self._packets: collections.deque[tuple[int, bytes]] = collections.deque()
         self._frames: collections.deque[tuple[HostPort, bytes]] = collections.deque()
         deadline = self.now + DEADLINE_S
@@ -129,12 +132,12 @@ class FlipNetwork:
     def _finish(self, worker: int, state: AnyRoundState) -> Words:
         result = state.result().copy()
         contributors = np.array(state.contributors())
-        assert (contributors == (1 << WORKERS) - 1).all()
+        assert (contributors == (1 << len(self.rounds)) - 1).all()
         self.rounds[worker].finish(state)
         return result
 
     def _send_all(self) -> None:
-        for worker in range(WORKERS):
+        for worker in range(len(self.rounds)):
             self._send(worker)
 
     def _send(self, worker: int) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from lanesum.aggregation.combine import Words
 from lanesum.protocol.packet import Header
-from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, WORD_BYTES, Flag, Kind
+from lanesum.protocol.spec import FIRST_OWNER, HEADER_BYTES, IPV4_BYTES, UDP_BYTES, WORD_BYTES, Flag, Kind
 from lanesum_fabric.program.switch_job import Member, Role, Station, SwitchJob
 from tests.reference.frame import Frame, Ipv4, amended, amended_udp
 from tests.reference.slots import Entry
@@ -47,7 +47,7 @@ def ascend(frame: Frame, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool
     """Turn the frame into the partial sum of all members, from the sender's address to the server."""
     header = _header(frame)
     collision = bool(entry.collision or header.flags & Flag.COLLISION)
-    _put_words(frame, entry.words)
+    put_words(frame, entry.words)
     round_words = header.racks
     _name_contributors(header, job, entry)
     header.workers, header.racks = entry.workers, round_words
@@ -91,7 +91,7 @@ def _turn_around(frame: Frame, station: Station, kind: Kind, words: Words) -> No
     """Send the frame back from the address that the worker sent to, so that a connected socket accepts it."""
     ethernet, ipv4, udp = frame.ethernet, frame.ipv4, frame.udp
     assert ethernet is not None and ipv4 is not None and udp is not None
-    _put_words(frame, words)
+    put_words(frame, words)
     _header(frame).kind = kind
     ethernet.source, ethernet.destination = ethernet.destination, ethernet.source
     udp.source_port, udp.destination_port = udp.destination_port, udp.source_port
@@ -100,7 +100,20 @@ def _turn_around(frame: Frame, station: Station, kind: Kind, words: Words) -> No
     set_class(ipv4, station)
 
 
-def _put_words(frame: Frame, words: Words) -> None:
+def owner_replica(frame: Frame) -> int | None:
+    """Return the replica of the chunk's owner that a result names; None if the result has to keep its words.
+
+    It keeps them without words that the switch has read, and if it may get no other checksum.
+    """
+    header, udp = frame.lanesum, frame.udp
+    assert header is not None and udp is not None
+    if header.kind != Kind.RESULT or header.spare < FIRST_OWNER:
+        return None
+    return header.spare if frame.words is not None and (frame.built or udp.checksum != 0) else None
+
+
+def put_words(frame: Frame, words: Words) -> None:
+    """Give a frame other words, which the switch makes checksums of."""
     assert frame.ipv4 is not None and frame.udp is not None
     frame.words, frame.built = words, True
     _header(frame).words = len(words)

@@ -19,7 +19,17 @@ import numpy as np
 from lanesum.aggregation.combine import Words
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
-from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, UDP_PORT, VERSION, WORD_BYTES, Flag, Kind
+from lanesum.protocol.spec import (
+    FIRST_OWNER,
+    HEADER_BYTES,
+    IPV4_BYTES,
+    UDP_BYTES,
+    UDP_PORT,
+    VERSION,
+    WORD_BYTES,
+    Flag,
+    Kind,
+)
 from lanesum_fabric.program.switch_job import BROADCAST_MAC, SWITCH_MAC
 from lanesum_switch.frames import ETHERTYPE_ARP, ETHERTYPE_IPV4, PROTOCOL_UDP, internet_checksum, udp_checksum
 
@@ -234,11 +244,16 @@ class _Reader:
         return kind(*kind.LAYOUT.unpack(self.take(kind.LAYOUT.size)))
 
 
-def words_of(header: Header, accumulator_words: int, ops: Collection[int] = ALL_OPS) -> int | None:
-    """Return the number of payload words of a contribution that the switch sums, else None.
+def words_of(
+    header: Header, accumulator_words: int, ops: Collection[int] = ALL_OPS, *, shortens: bool = True
+) -> int | None:
+    """Return the number of payload words of a packet whose words the switch reads, else None.
 
-    The switch sums contributions of ``accumulator_words`` accumulator words with an operation in ``ops``.
+    The switch sums contributions of ``accumulator_words`` accumulator words with an operation in ``ops``. One that
+    shortens results reads the results of an upper switch that name an owner, to verify their checksums first.
     """
+    if shortens and header.version == VERSION and header.kind == Kind.RESULT and header.spare >= FIRST_OWNER:
+        return accumulator_words if header.flags & Flag.UPPER and header.words == accumulator_words else None
     if header.version != VERSION or header.kind != Kind.CONTRIBUTION or header.op not in ops:
         return None
     # A partial sum has accumulator words already.
@@ -257,21 +272,30 @@ def _begins_like_an_answer(udp: Udp, reader: _Reader) -> bool:
     return reader.lookahead() in _ANSWERS
 
 
-def parse(data: bytes, accumulator_words: int, ops: Collection[int] = ALL_OPS, *, icmp: bool = True) -> Frame:
-    """Return the frame parsed up to the lanesum header, and its words if the switch sums them.
+def parse(
+    data: bytes,
+    accumulator_words: int,
+    ops: Collection[int] = ALL_OPS,
+    *,
+    icmp: bool = True,
+    shortens: bool = True,
+) -> Frame:
+    """Return the frame parsed up to the lanesum header, and its words if the switch reads them, see ``words_of``.
 
     ``icmp``: also the bytes that ICMP messages quote.
     """
     frame, reader = Frame(), _Reader(data)
     try:
-        _parse(frame, reader, accumulator_words, ops, icmp)
+        _parse(frame, reader, accumulator_words, ops, icmp, shortens)
     except _TooShort:
         frame.parse_failed = True
     frame.rest = reader.rest
     return frame
 
 
-def _parse(frame: Frame, reader: _Reader, accumulator_words: int, ops: Collection[int], icmp: bool) -> None:
+def _parse(
+    frame: Frame, reader: _Reader, accumulator_words: int, ops: Collection[int], icmp: bool, shortens: bool
+) -> None:
     frame.ethernet = reader.extract(Ethernet)
     if frame.ethernet.ether_type == ETHERTYPE_ARP:
         frame.arp = reader.extract(Arp)
@@ -290,7 +314,7 @@ def _parse(frame: Frame, reader: _Reader, accumulator_words: int, ops: Collectio
     if frame.udp.destination_port != UDP_PORT and not _begins_like_an_answer(frame.udp, reader):
         return
     frame.lanesum = Header.unpack(reader.take(HEADER_BYTES))
-    words = words_of(frame.lanesum, accumulator_words, ops)
+    words = words_of(frame.lanesum, accumulator_words, ops, shortens=shortens)
     if words is not None:
         frame.words = np.frombuffer(reader.take(words * WORD_BYTES), ">u4").astype(np.uint32)
 

@@ -13,6 +13,8 @@ import random
 import time
 from collections.abc import Callable, Collection
 
+import numpy as np
+
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import (
     DEFAULT_ACCUMULATOR_WORDS,
@@ -20,7 +22,7 @@ from lanesum.protocol.spec import (
     Flag,
 )
 from lanesum_fabric.program.capabilities import Capabilities
-from lanesum_fabric.program.switch_job import FAULT_SCALE, SWITCH_MAC, HostPort, Role, SwitchJob
+from lanesum_fabric.program.switch_job import FAULT_SCALE, SWITCH_MAC, HostPort, Member, Role, SwitchJob
 from lanesum_fabric.tofino.chips import PIPES, pipe_of
 from tests.reference import answer, icmp
 from tests.reference.forwarding_state import Admission, ForwardingState
@@ -73,6 +75,8 @@ _ARP_ANSWERS = ("replied", "drop_same_port", "drop_unknown_host")
 _ICMP = ("answer_echo", "report", "drop_unreported", "drop_too_soon")
 _DROPPED = {icmp.IcmpCause.EXPIRED: "expired", icmp.IcmpCause.NO_ROUTE: "no_route"}
 _MARKS = ("mark_answer", "mark_packet")
+_NO_WORDS = np.zeros(0, np.uint32)
+_SHORTENED = ("keep_words", "shorten")
 _DECIDED = {
     Decision.REPLAY: PacketVerdict.REPLAY,
     Decision.ASCEND_AGAIN: PacketVerdict.ASCEND,
@@ -102,6 +106,7 @@ class ReferenceSwitch(ForwardingState):
         ops: lane operations of the program; other contributions are routed, like those of another size.
         entries: the slots; None for unused ones.
         with_icmp: the program has control Icmp; without it, packets go to the CPU port.
+        shortens: the program has control Shorten.
     """
 
     has_faults = True
@@ -117,10 +122,12 @@ class ReferenceSwitch(ForwardingState):
         ops: Collection[LaneOp] = ALL_OPS,
         entries: SlotTable | None = None,
         with_icmp: bool = True,
+        shortens: bool = True,
     ) -> None:
         super().__init__()
         self._ops = frozenset(ops)
         self._with_icmp = with_icmp
+        self._shortens = shortens
         self._icmp_sent: dict[int, int] = {}  # port -> tick of the last message
         self._redirect_bound = RedirectBound()
         self._accumulator_words = accumulator_words
@@ -131,7 +138,7 @@ class ReferenceSwitch(ForwardingState):
         self._slots = SlotTable() if entries is None else entries
         slot_decisions = (decision.value for decision in Decision)
         names = (*_CLASSIFIED, *_ORIGINS, *_ADMISSIONS, *slot_decisions, *_HOPS, *_ARP_ANSWERS, *_ICMP, *_MARKS)
-        self._decisions = dict.fromkeys(names, 0)
+        self._decisions = dict.fromkeys((*names, *_SHORTENED), 0)
 
     @property
     def slots(self) -> int:
@@ -141,7 +148,9 @@ class ReferenceSwitch(ForwardingState):
     def capabilities(self) -> Capabilities:
         pipes = frozenset(range(PIPES))
         redirects = not self._with_icmp
-        return Capabilities(self._ops, icmp=self._with_icmp, redirects=redirects, combining_pipes=pipes)
+        return Capabilities(
+            self._ops, icmp=self._with_icmp, redirects=redirects, combining_pipes=pipes, shortens=self._shortens
+        )
 
     def decisions(self) -> dict[str, int]:
         """Return the number of packets by decision, as ``P4RuntimeSwitch.decisions`` does."""
@@ -151,11 +160,14 @@ class ReferenceSwitch(ForwardingState):
         """Process a packet and return the packets that leave, as (egress port, frame)."""
         if self._lost(port, ingress=True):
             return []
-        frame = parse(data, self._accumulator_words, self._ops, icmp=self._with_icmp)
+        frame = self._parse(data)
         verdict = self._classify(frame)
         if frame.ipv4 is not None and verdict is not PacketVerdict.DROP:
             verdict = self._check_origin(port, frame, frame.ipv4, verdict)
         return self._egress(self._decide(port, frame, verdict, data))
+
+    def _parse(self, data: bytes) -> Frame:
+        return parse(data, self._accumulator_words, self._ops, icmp=self._with_icmp, shortens=self._shortens)
 
     def _decide(self, port: int, frame: Frame, verdict: PacketVerdict, data: bytes) -> Copies:
         """Return the frames to send for a classified frame."""
@@ -178,7 +190,7 @@ class ReferenceSwitch(ForwardingState):
         frame.ipv4.ttl = (frame.ipv4.ttl - 1) % 256
         frame.complete_checksums()
         data = frame.deparse()
-        again = parse(data, self._accumulator_words, self._ops, icmp=self._with_icmp)
+        again = self._parse(data)
         return self._decide(port, again, self._classify(again), data)
 
     def _count(self, name: str) -> str:
@@ -270,10 +282,19 @@ class ReferenceSwitch(ForwardingState):
     def _multicast(self, job: SwitchJob, frame: Frame) -> Copies:
         """Return a copy for each replica of the job's group, addressed to it."""
         return [
-            (member.host.port, answer.receive(frame, self._receiver[job.job, member.replica]))
+            (member.host.port, self._shorten(answer.receive(frame, self._receiver[job.job, member.replica]), member))
             for member in self._groups.get(job.group, ())
             if (job.job, member.replica) in self._receiver
         ]
+
+    def _shorten(self, copy: Frame, member: Member) -> Frame:
+        """Take the words out of a copy of a result that names another worker as the owner of its chunk."""
+        owner = answer.owner_replica(copy)
+        if not self._shortens or member.aggregate or owner is None:
+            return copy
+        if self._count("keep_words" if owner == member.replica else "shorten") == "shorten":
+            answer.put_words(copy, _NO_WORDS)
+        return copy
 
     def _descend(self, port: int, frame: Frame) -> tuple[PacketVerdict, Copies]:
         """Multicast an answer of the upper switch to all workers of the job below; keep its flags."""

@@ -59,7 +59,8 @@ class SwitchNode:
 
     def _blank(self) -> ReferenceSwitch:
         slots, entries = max(1, self._bases.total), self._parts.entries()
-        return ReferenceSwitch(self._words, slots=slots, clock=self._clock, entries=entries)
+        shortens = not self._parts.chip
+        return ReferenceSwitch(self._words, slots=slots, clock=self._clock, entries=entries, shortens=shortens)
 
     def process(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """Process a frame; return the outgoing frames with their ports."""

@@ -97,7 +97,7 @@ class SimulatedPlacement:
 
     def _member(self, switch: str, bit: int, workers: tuple[int, ...], *, aggregate: bool = False) -> Member:
         hosts = tuple(self._layout.host_port(switch, host_ip(self.plan.workers[worker].host)) for worker in workers)
-        return Member(bit, hosts, self.addresses[workers[0]][1], aggregate)
+        return Member(bit, hosts, self.addresses[workers[0]][1], aggregate, workers)
 
     def _place(self, switch: str, members: tuple[Member, ...], role: Role, *, threshold: int = 0) -> None:
         plan = self.plan

@@ -140,7 +140,7 @@ def _contribution(stray: Stray, run: JobRun) -> Seen:
         chunk=position - truth.starts[number],
         shadow_slot=shadow_slot(position, plan.slots),
         op=plan.rounds[number].op,
-        spare=0,
+        spare=truth.mark(position) if truth.round_of else 0,
         workers=1 << stray.worker,
         racks=truth.wire_size(number),
         fan_in_workers=stray.worker,

@@ -122,6 +122,11 @@ class JobTruth:
         one = self.plan.rounds[number]
         return (position - self.starts[number]) % self.workers if one.scattered or one.gathered else None
 
+    def mark(self, position: int) -> int:
+        """Return field ``spare`` of contributions to a chunk of a scattered round: its owner's number plus 2."""
+        owner = self.owner(position)
+        return 0 if owner is None or self.plan.rounds[self.round_of[position]].gathered else owner + 2
+
     def needs_words(self, position: int, worker: int) -> bool:
         """Return True if a worker needs the words of a chunk's result."""
         one = self.plan.rounds[self.round_of[position]]

@@ -158,3 +158,8 @@ class WatchedSwitch:
                 Invariant.ANSWERS, f"{node} sends {seen} in the name of {source}, who does not have the slot"
             )
         run.check(node, seen, datagram.payload)
+        if seen.kind == RESULT and not seen.words and host.attached:
+            position = run.truth.position(seen.epoch, seen.chunk)
+            owner = None if position is None else run.truth.owner(position)
+            if owner is None or run.placement.addresses[owner] == (ip, datagram.port):
+                raise Violation(Invariant.ANSWERS, f"{node} sends the owner of a chunk {seen}, without its words")

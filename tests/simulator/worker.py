@@ -248,7 +248,7 @@ class SimulatedWorker:
             chunk=position - truth.starts[number],
             shadow_slot=shadow_slot(position, plan.slots),
             op=plan.rounds[number].op,
-            spare=0,
+            spare=truth.mark(position),
             workers=1 << self.ticket.place[1],
             racks=truth.wire_size(number),
             fan_in_workers=self.worker,

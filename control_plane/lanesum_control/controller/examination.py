@@ -35,7 +35,8 @@ def examine(
 ) -> dict[str, Any]:
     """Return versions, switches, servers and hosts. Slow, without side effects: needs no lock.
 
-    ``switches``: reason why each is lost, or None; its control address and program; its IPv4 address, or None; True if
+    ``switches``: reason why each is lost, or None; its control address and program; True in ``shortens`` if that sends
+    sums of scattered rounds to their owners alone; its IPv4 address, or None; True in ``tables_agree`` if
     its tables are as desired; its slots, and those that jobs do not share. ``servers``: error, or seconds of a call,
     number of jobs, and refused and failed datagrams. ``addresses``: UDP address of each server. ``hosts``: IPv4
     address, and switch, port and MAC address if it is at a switch. ``links``: switch, port, switch and port of each
@@ -53,6 +54,7 @@ def examine(
         switches[name] = {
             "address": address,
             "program": program,
+            "shortens": link.switch.capabilities.shortens,
             "ip": network.own.get(name),
             "lost": lost,
             "tables_agree": agrees,

@@ -75,6 +75,8 @@ def about_switch(name: str, switch: Mapping[str, Any]) -> Finding:
             f"{what} The server sums for new jobs.",
             "Remove jobs, or give them fewer slots: lanesum job resize NAME SLOTS.",
         )
+    if not switch.get("shortens", True):
+        what += " It sends the sums of sharded training to all workers, not to their owners alone."
     return ok(name, f"{what} Its tables agree with the controller.")
 
 

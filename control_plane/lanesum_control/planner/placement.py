@@ -174,7 +174,9 @@ def _places(racks: Sequence[Rack]) -> tuple[tuple[int, int], ...]:
 
 def _workers_as_members(rack: Rack, hosts: Sequence[str], network: Network, udp_port: int) -> tuple[Member, ...]:
     seen = network.seen[rack.switch]
-    return tuple(Member(bit, (seen[hosts[worker]],), udp_port) for bit, worker in enumerate(rack.workers))
+    return tuple(
+        Member(bit, (seen[hosts[worker]],), udp_port, numbers=(worker,)) for bit, worker in enumerate(rack.workers)
+    )
 
 
 def _rack_assignments(
@@ -265,6 +267,7 @@ def _upper_assignment(
             tuple(seen[hosts[worker]] for worker in rack.workers),
             udp_port,
             aggregate=rack.switch != name,
+            numbers=rack.workers,
         )
         for number, rack in enumerate(racks)
     )

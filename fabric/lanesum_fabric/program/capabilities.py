@@ -53,7 +53,8 @@ HOP = "IngressPipeline.forward.hop"
 ARP_ANSWER = "IngressPipeline.arp.answer"
 MARK = "EgressPipeline.congestion.mark"
 BOUND = "EgressPipeline.redirected.bound"
-DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, ARP_ANSWER, ICMP, MARK, BOUND)
+SHORTEN = "EgressPipeline.shorten.owner"
+DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, ARP_ANSWER, ICMP, MARK, BOUND, SHORTEN)
 
 
 def last_name(name: str) -> str:
@@ -85,6 +86,7 @@ class Capabilities:
         one_pass: contributions take one pipeline pass: they are counted once, and verified before they have an effect.
         recirculation_pipes: pipes that can recirculate, as contributions of several passes require; None if not
             required.
+        shortens: the program sends the sum of a chunk of a scattered round to its owner alone.
         sizes: entries by last name of each of ``JOB_TABLES`` and ``HOST_TABLES``, and of ``GROUPS``; not limited where
             missing.
     """
@@ -97,6 +99,7 @@ class Capabilities:
     redirects: bool = False
     one_pass: bool = True
     recirculation_pipes: frozenset[int] | None = None
+    shortens: bool = True
     sizes: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @classmethod
@@ -113,6 +116,7 @@ class Capabilities:
             icmp=names.has_table(ICMP),
             redirects=names.has_table(CPU_PORT),
             one_pass=not names.has_table(NEXT_PASS),
+            shortens=names.has_table(SHORTEN),
             sizes={
                 **{last_name(one): names.table_size(one) for one in JOB_TABLES + HOST_TABLES if names.has_table(one)},
                 GROUPS: (1 << names.param_bits(ADMIT, "group")) - 1,  # 0 is no group

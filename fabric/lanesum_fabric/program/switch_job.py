@@ -8,7 +8,7 @@ import enum
 from dataclasses import dataclass, replace
 
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import MAX_WORKERS
+from lanesum.protocol.spec import FIRST_OWNER, MAX_WORKERS
 from lanesum_fabric.tofino.chips import pipe_of
 
 # MAC address of switches, which accept no frames to others; locally administered.
@@ -60,6 +60,10 @@ class HostPort:
         return self.attached and self.mac == SWITCH_MAC
 
 
+# Replication ids of racks are this and above; workers have smaller ones. BMv2's program has it, too.
+_FIRST_RACK = 2048
+
+
 class Role(enum.IntFlag):
     """Role of a switch in a job, as table ``member`` holds it."""
 
@@ -92,19 +96,21 @@ class Member:
         hosts: source hosts of contributions: the worker, or all workers of the rack as this switch sees them.
         udp_port: source port of the workers.
         aggregate: the member is a rack, whose switch sends partial sums.
-        first_replica: replica of bit 0 among the members of one switch.
+        numbers: of the workers at ``hosts`` in their job; empty where they follow from the bits.
     """
 
     worker: int
     hosts: tuple[HostPort, ...]
     udp_port: int
     aggregate: bool = False
-    first_replica: int = 1
+    numbers: tuple[int, ...] = ()
 
     @property
     def replica(self) -> int:
-        """Replication id of this member's copy of a result, from 1; 0 is invalid."""
-        return self.first_replica + self.worker
+        """Replication id of this member's copy of a result. The id of a worker is the mark of its own chunks."""
+        if self.aggregate:
+            return _FIRST_RACK + self.worker
+        return FIRST_OWNER + (self.numbers[0] if self.numbers else self.worker)
 
     @property
     def host(self) -> HostPort:
@@ -196,5 +202,9 @@ class SwitchJob:
 
 def _workers_of(rack: Member) -> tuple[Member, ...]:
     """Return the workers of a rack, with replicas that no other member of the job has."""
-    first = (rack.worker + 1) * MAX_WORKERS + 1
-    return tuple(Member(bit, (host,), rack.udp_port, first_replica=first) for bit, host in enumerate(rack.hosts))
+    first = (rack.worker + 1) * MAX_WORKERS
+    numbers = rack.numbers or range(first, first + len(rack.hosts))
+    return tuple(
+        Member(bit, (host,), rack.udp_port, numbers=(number,))
+        for bit, (host, number) in enumerate(zip(rack.hosts, numbers, strict=True))
+    )

@@ -21,10 +21,12 @@ from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import (
     CERTIFIED,
+    FIRST_OWNER,
     GATHERED,
     HEADER,
     HEADER_BITS,
     HEADER_BYTES,
+    MAX_NAMED_OWNERS,
     MAX_SLOTS,
     SCATTERED,
     VERSION,
@@ -160,6 +162,12 @@ def gets_words(worker: int, owner: int | None, round_size: int) -> bool:
     return owner is None or owner == worker
 
 
+def owner_mark(chunk: int, round_size: int, workers: int) -> int:
+    """Return the value of ``spare`` that names the owner of a chunk of a scattered round; 0 names none."""
+    owner = chunk % workers
+    return FIRST_OWNER + owner if round_size & SCATTERED and owner < MAX_NAMED_OWNERS else 0
+
+
 @functools.cache
 def _record(uplink_words: int) -> np.dtype[np.void]:
     """Return one packet as a NumPy record. It is cached: creating a dtype takes longer than filling a small round."""
@@ -181,6 +189,7 @@ class ChunkBatch:
         *,
         position: int,
         slots: int,
+        workers: int = 1,
         full: slice | None = None,
     ) -> None:
         chunks, uplink_words = words.shape
@@ -191,6 +200,9 @@ class ChunkBatch:
         self._records["header"] = template[0]
         positions = position + np.arange(chunks, dtype=np.int64)
         self._records["header"]["chunk"] = np.arange(chunks, dtype=np.uint32)
+        if header.racks & SCATTERED:
+            marks = [owner_mark(chunk, header.racks, workers) for chunk in range(min(workers, chunks))]
+            self._records["header"]["spare"] = np.resize(np.array(marks, np.uint8), chunks)
         self._records["header"]["shadow_slot"] = ((positions // slots % 2) << 15) | (positions % slots)
         self._records["payload"] = words
         self._sizes = np.full(chunks, record.itemsize if full is None else HEADER_BYTES)

@@ -26,7 +26,7 @@ SLOT_RUN = 16
 SLOT_SKEW = 4
 SLOT_SHARES = 24
 
-# Value of ``spare`` in contributions to the opening of a session. Switches ignore the field.
+# Value of ``spare`` in contributions to the opening of a session. Switches ignore it.
 OPENING = 1
 NONCE_WORDS = 2  # words of each worker's random number in the opening
 
@@ -35,6 +35,9 @@ NONCE_WORDS = 2  # words of each worker's random number in the opening
 CERTIFIED = 1 << 27
 # Bit of the round size in contributions to a scattered round: the sum of chunk ``c`` is for worker ``c mod workers``.
 SCATTERED = 1 << 26
+# Value of ``spare`` that names worker 0 as the owner of a chunk; the others follow. BMv2's program has it, too.
+FIRST_OWNER = 2
+MAX_NAMED_OWNERS = (1 << 8) - FIRST_OWNER
 MAX_ROUND_WORDS = SCATTERED - 1
 # Bit of the round size in contributions to a gathered round: worker ``c mod workers`` alone has words for chunk ``c``.
 # All of them bypass the switches, so the mark may be above the bits that programs store.

@@ -12,8 +12,8 @@ import numpy as np
 from lanesum._internal.udp_socket import Address
 from lanesum.aggregation.combine import expand
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.packet import Header, Packet, gets_words, owner_of, sends_words
-from lanesum.protocol.spec import GATHERED, NONCE_WORDS, OPENING, Flag
+from lanesum.protocol.packet import Header, Packet, gets_words, owner_mark, owner_of, sends_words
+from lanesum.protocol.spec import GATHERED, NONCE_WORDS, OPENING, SCATTERED, Flag
 from lanesum.server import answers
 from lanesum.server.jobs import MemberIndex, ServerJob
 from lanesum.server.journal import Journal
@@ -39,6 +39,7 @@ class Refusal(enum.StrEnum):
     TAG = "wrong tag"
     SLOT = "slot out of range"
     OPERATION = "operation not allowed"
+    OWNER = "wrong owner"
     SIZE = "other packet size"
     FORGED = "forged aggregate"
     BITMAP = "impossible bitmap"
@@ -134,6 +135,10 @@ class ServedJob:
         shape = LaneOp(header.op).shape
         if header.racks & GATHERED and (job.has_quorum or shape.widens):
             raise RefusedDatagramError(Refusal.OPERATION)
+        # A switch uses the mark as it is, because it cannot divide. Without a mark it sends all words.
+        mark = owner_mark(header.chunk, header.racks, len(job.members))
+        if header.racks & SCATTERED and header.spare not in (0, mark):
+            raise RefusedDatagramError(Refusal.OWNER)
         if not header.flags & Flag.UPPER:
             owner = owner_of(header.chunk, header.racks, len(job.members))
             has_words = sends_words(member.worker, owner, header.racks)

@@ -94,7 +94,7 @@ class RoundState:
         )
         full = slice(ticket.worker, None, ticket.workers) if gathered else None
         self._wire_size = header.racks
-        self.batch = ChunkBatch(header, padded, position=begin, slots=ticket.slots, full=full)
+        self.batch = ChunkBatch(header, padded, position=begin, slots=ticket.slots, workers=ticket.workers, full=full)
         self._link = link
         self._result_words = shape.accumulator_words(shard_words)
         self._packet_bytes = data_words * WORD_BYTES

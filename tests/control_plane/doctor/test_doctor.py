@@ -111,6 +111,7 @@ def test_machine_reports_interfaces_that_are_up(tmp_path: Path) -> None:
 
 SWITCH = {
     "address": "s:1", "program": "p.json", "lost": None, "tables_agree": True, "slots": 100, "used": 40,
+    "shortens": True,
 }  # fmt: skip
 SERVER = {"lost": None, "call_s": 0.001, "jobs": 2, "refused": {"wrong tag": 0}, "broken": 0, "steered_by": "slot"}
 
@@ -119,6 +120,7 @@ SERVER = {"lost": None, "call_s": 0.001, "jobs": 2, "refused": {"wrong tag": 0},
     ("change", "status", "says"),
     [
         ({}, Severity.OK, "60 of 100 slots are free. Its tables agree with the controller."),
+        ({"shortens": False}, Severity.OK, "the sums of sharded training to all workers, not to their owners alone."),
         ({"lost": "No answer."}, Severity.NOTE, "without a part in jobs: No answer. The server sums."),
         ({"tables_agree": False}, Severity.NOTE, "others than desired"),
         ({"used": 100}, Severity.NOTE, "0 of 100 slots are free. The server sums for new jobs."),

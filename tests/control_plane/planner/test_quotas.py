@@ -309,7 +309,7 @@ def test_needs_are_the_entries_that_a_switch_writes() -> None:
             seen |= {kind for kind, count in written.items() if count}
     assert seen == {*tables.values(), GROUPS}
     assert bmv2_pipeline().capabilities.sizes == {
-        "member": 1024, "receiver": 1024, "descend": 32, "lookup": 32, GROUPS: 65535,
+        "member": 1024, "receiver": 1024, "descend": 1024, "lookup": 32, GROUPS: 65535,
         "forward": 1024, "arp": 1024, "origin": 1024,
     }  # fmt: skip
     assert quotas.SLOTS == SLOTS

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from lanesum._internal.udp_socket import Address
 from lanesum.aggregation.combine import expand
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.packet import Header, Packet
+from lanesum.protocol.packet import Header, Packet, owner_mark
 from lanesum.protocol.spec import CERTIFIED, GATHERED, HEADER, HEADER_BYTES, NONCE_WORDS, OPENING, SCATTERED, Flag
 from lanesum.server import Aggregator, MemberIndex, ServerDecision, ServerJob
 from lanesum.server.member_table import MemberTable
@@ -84,7 +84,8 @@ class Traffic:
         generator = np.random.default_rng((self._key, position))
         op = LaneOp(generator.choice(np.array(job.ops)))
         round_words = 40 | int(generator.choice((0, SCATTERED, GATHERED, GATHERED | CERTIFIED)))
-        chunk, spare = position, rng.choice((0, 0, 0, 2, OPENING))
+        chunk, mark = position, owner_mark(position, round_words, len(members.addresses))
+        spare = rng.choice((mark, mark, mark, mark, 2, OPENING))
         if spare == OPENING:
             chunk, op = position % (1 + NONCE_WORDS * len(members.addresses) // WORDS), LaneOp.OR
         if rng.random() < self._invalid:

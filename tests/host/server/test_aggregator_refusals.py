@@ -16,7 +16,18 @@ from lanesum.aggregation.slots import ChunkOrder, Owner, order_of
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import HEADER_DTYPE, Header, Packet
-from lanesum.protocol.spec import CERTIFIED, GATHERED, HEADER, HEADER_BYTES, MAX_RACKS, MAX_WORDS, Flag, Kind
+from lanesum.protocol.spec import (
+    CERTIFIED,
+    FIRST_OWNER,
+    GATHERED,
+    HEADER,
+    HEADER_BYTES,
+    MAX_RACKS,
+    MAX_WORDS,
+    SCATTERED,
+    Flag,
+    Kind,
+)
 from lanesum.server import MemberIndex, ServerJob
 from lanesum.server.aggregator import Refusal
 from lanesum.server.native_aggregator import NativeAggregator
@@ -78,6 +89,8 @@ def test_handle_oversized_datagram_is_malformed(more: int) -> None:
         ({"op": 200}, Refusal.OPERATION),
         ({"op": LaneOp.EXPAND8}, Refusal.SIZE),
         ({"flags": UPPER, "workers": 0b001}, Refusal.FORGED),
+        ({"racks": 9 | SCATTERED, "spare": FIRST_OWNER + 3}, Refusal.OWNER),
+        ({"racks": 9 | SCATTERED, "spare": FIRST_OWNER + 1}, Refusal.OWNER),
     ],
 )
 def test_handle_wrong_field_is_refused_by_reason(fields: dict[str, int], reason: Refusal) -> None:

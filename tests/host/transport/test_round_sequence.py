@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import Flag, Header, Kind, LaneOp
-from lanesum.protocol.spec import HEADER_BYTES, SCATTERED
+from lanesum.protocol.spec import FIRST_OWNER, HEADER_BYTES, SCATTERED
 from lanesum.transport import JobTicket
 from lanesum.transport.constants import MIN_PTO_S
 from lanesum.transport.errors import MismatchError, ResultGoneError, RoundSize
@@ -177,6 +177,7 @@ def test_scattered_round_sends_shards_in_turn() -> None:
     payloads = [np.frombuffer(datagram[HEADER_BYTES:], ">u4").tolist() for datagram in sent]
     assert payloads == [[0, 1], [3, 4], [2, 0], [5, 0]]
     assert {Header.unpack(datagram).racks for datagram in sent} == {6 | SCATTERED}
+    assert [Header.unpack(datagram).spare for datagram in sent] == [FIRST_OWNER, FIRST_OWNER + 1] * 2
     for chunk, payload in enumerate(([], [8, 9], [], [7, 0])):
         assert rounds.receive(answer(to, payload=payload, workers=ALL, chunk=chunk), 0.0)
     assert round_.result().tolist() == [8, 9, 7]
@@ -184,6 +185,7 @@ def test_scattered_round_sends_shards_in_turn() -> None:
     rounds.receive(answer(to, Kind.PENDING, chunk=2, workers=1), LATER)
     (again,) = rounds.due(LATER)
     assert bytes(again[HEADER_BYTES:]) == sent[2][HEADER_BYTES:]
+    assert Header.unpack(again).spare == FIRST_OWNER
 
 
 def test_partial_result_without_quorum_is_refused() -> None:

@@ -22,6 +22,7 @@ from lanesum_fabric.program.capabilities import (
     ICMP,
     JOB_TABLES,
     MEMBER,
+    SHORTEN,
 )
 from lanesum_fabric.program.manifest import MANIFEST, source_files
 from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline, tofino_pipeline
@@ -134,4 +135,4 @@ def test_controller_finds_its_tables(name: str) -> None:
     for action in ("membership.admit", "forward.route", "arp.reply", "origin.expect", "descend.hand_down"):
         assert actions[f"IngressPipeline.{action}"] == parameters[f"IngressPipeline.{action}"]
     assert (BOUND in here) == (CPU_PORT in here)
-    assert set(DECISION_TABLES) - {ICMP, BOUND} <= set(here)
+    assert set(DECISION_TABLES) - {ICMP, BOUND, SHORTEN} <= set(here)

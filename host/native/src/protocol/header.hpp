@@ -82,4 +82,10 @@ inline bool gets_words(std::uint32_t worker, std::optional<std::uint32_t> owner,
     return !owner || *owner == worker;
 }
 
+/// Return the value of ``spare`` that names the owner of a chunk of a scattered round; 0 names none.
+inline std::uint32_t owner_mark(std::uint32_t chunk, std::uint32_t round_size, std::uint32_t workers) {
+    const std::uint32_t owner = chunk % workers;
+    return (round_size & SCATTERED) != 0 && owner < MAX_NAMED_OWNERS ? FIRST_OWNER + owner : 0;
+}
+
 }  // namespace lanesum

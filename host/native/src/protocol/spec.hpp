@@ -25,6 +25,8 @@ inline constexpr std::uint32_t NONCE_WORDS = 2;
 inline constexpr std::uint32_t CERTIFIED = 134217728;
 inline constexpr std::uint32_t SCATTERED = 67108864;
 inline constexpr std::uint32_t GATHERED = 268435456;
+inline constexpr std::uint32_t FIRST_OWNER = 2;
+inline constexpr std::uint32_t MAX_NAMED_OWNERS = 254;
 
 enum Kind : std::uint32_t {
     KIND_CONTRIBUTION = 1,

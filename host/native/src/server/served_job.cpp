@@ -50,6 +50,11 @@ std::variant<Refusal, std::uint32_t, WorkerSet> ServedJob::check(const Header &h
     if ((header.racks & GATHERED) != 0 && shape_of(op).widens()) {
         return Refusal::OPERATION;
     }
+    // A switch uses the mark as it is, because it cannot divide. Without a mark it sends all words.
+    if ((header.racks & SCATTERED) != 0 && header.spare != 0 &&
+        header.spare != owner_mark(header.chunk, header.racks, members_.size())) {
+        return Refusal::OWNER;
+    }
     if ((header.flags & FLAG_UPPER) == 0) {
         const auto owner = owner_of(header.chunk, header.racks, members_.size());
         const bool has_words = sends_words(sender.worker, owner, header.racks);

@@ -23,13 +23,15 @@ enum class Refusal : std::uint32_t {
     TAG,
     SLOT,
     OPERATION,
+    OWNER,
     SIZE,
     FORGED,
     BITMAP,
 };
-inline constexpr std::array<const char *, 10> REFUSAL_NAMES = {
-    "malformed",         "other version",         "not a contribution", "not a member",     "wrong tag",
-    "slot out of range", "operation not allowed", "other packet size",  "forged aggregate", "impossible bitmap",
+inline constexpr std::array<const char *, 11> REFUSAL_NAMES = {
+    "malformed",         "other version",     "not a contribution",    "not a member",
+    "wrong tag",         "slot out of range", "operation not allowed", "wrong owner",
+    "other packet size", "forged aggregate",  "impossible bitmap",
 };
 
 using Outcome = std::variant<ServerDecision, Refusal>;

@@ -20,6 +20,7 @@ ChunkBatch::ChunkBatch(Header header, std::span<const std::uint32_t> words, std:
       data_words_(data_words),
       shards_(shards),
       own_(own),
+      round_size_(header.racks),
       position_(position),
       slots_(slots),
       certification_(std::move(certification)),
@@ -38,6 +39,7 @@ void ChunkBatch::lay_out(std::uint32_t chunk, std::uint32_t flags, std::byte *pa
     own.shadow = position / slots_ & 1;
     own.slot = slot(chunk);
     own.words = has_words(chunk) ? static_cast<std::uint32_t>(packet_words_) : 0;
+    own.spare = owner_mark(chunk, round_size_, shards_);
     own.pack(packet);
     for (std::size_t i = 0; i < HEADER_BYTES; ++i) {
         packet[i] |= template_[i];

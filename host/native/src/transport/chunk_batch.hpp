@@ -57,6 +57,7 @@ private:
     std::size_t data_words_;
     std::uint32_t shards_;
     std::optional<std::uint32_t> own_;
+    std::uint32_t round_size_;
     std::uint64_t position_;
     std::uint32_t slots_;
     std::shared_ptr<const Certification> certification_;
