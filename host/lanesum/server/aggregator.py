@@ -85,11 +85,13 @@ class Aggregator:
     def handle(self, sender: Address, datagram: bytes, *, congested: bool = False) -> Datagrams:
         """Return the answers to one datagram.
 
-        Every datagram counts, in ``decisions`` or in ``refused`` (INV-4); none raises an error.
+        Every datagram that is not empty counts, in ``decisions`` or in ``refused`` (INV-4); none raises an error.
 
         Args:
             congested: its IPv4 header had the mark Congestion Experienced.
         """
+        if not datagram:  # a worker tests its socket by it
+            return []
         try:
             packet = Packet.unpack(datagram)
         except PacketError:

@@ -57,7 +57,7 @@ def complete(workers: Workers, **how: Any) -> None:
 @pytest.mark.parametrize(
     ("cut", "reason"),
     [
-        (slice(0), Refusal.MALFORMED),
+        (slice(1), Refusal.MALFORMED),
         (slice(HEADER_BYTES - 1), Refusal.MALFORMED),
         (slice(HEADER_BYTES), Refusal.MALFORMED),
         (slice(-1), Refusal.MALFORMED),
@@ -66,6 +66,11 @@ def complete(workers: Workers, **how: Any) -> None:
 def test_handle_truncated_datagram_is_malformed(cut: slice, reason: Refusal) -> None:
     workers = Workers(served(flat(3)))
     assert refused(workers, workers.packet(0, chunk=3)[cut]) == {reason: 1}
+
+
+def test_handle_empty_datagram_counts_nothing() -> None:
+    """A worker sends one at a deadline, to test its socket."""
+    assert refused(Workers(served(flat(3))), b"") == {}
 
 
 @pytest.mark.parametrize("more", [1, 4, 65000])
