@@ -33,7 +33,7 @@ from lanesum.transport.stats import TransportStats
 from lanesum_control.cli import controller as controller_command
 from lanesum_control.controller import process as controller_process
 from lanesum_control.controller.controller import Controller
-from lanesum_control.controller.samples import controller_samples
+from lanesum_control.controller.process import controller_samples
 from lanesum_control.jobs.worker_reports import COUNTS
 from lanesum_fabric.metrics import endpoint as endpoint_module
 from lanesum_fabric.metrics import exporters

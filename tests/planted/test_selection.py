@@ -57,8 +57,8 @@ def test_mirrors_are_test_files_named_like_the_module() -> None:
     right = ["tests/host/torch/test_state.py::test_a", "tests/host/torch/test_state_policy.py::test_b"]
     wrong = ["tests/host/torch/test_stats.py::test_a", "tests/host/rpc/test_state.py::test_b"]
     assert of_mirrors("host/lanesum/torch/state.py", [*right, *wrong]) == right
-    mirror = "tests/control_plane/controller/test_fair_lock.py::test_a"
-    assert of_mirrors("control_plane/lanesum_control/controller/fair_lock.py", [mirror]) == [mirror]
+    mirror = "tests/control_plane/test_threads_fair_lock.py::test_a"
+    assert of_mirrors("control_plane/lanesum_control/threads.py", [mirror]) == [mirror]
 
 
 @pytest.mark.parametrize(

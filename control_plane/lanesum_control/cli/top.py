@@ -22,8 +22,7 @@ from lanesum.rpc import controller as rpc
 from lanesum.rpc import tls
 from lanesum.rpc.json_grpc import OPTIONS, decode, encode
 from lanesum_control.cli.console import console
-from lanesum_control.cli.keys import Keys
-from lanesum_control.cli.screen import Screen, Section
+from lanesum_control.cli.screen import Keys, Screen, Section
 from lanesum_control.observe.live_view import Poll, view
 from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_fabric.cli.typer_main import typer_main

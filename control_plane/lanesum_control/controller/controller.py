@@ -20,9 +20,9 @@ from typing import Any
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, CallerRole
 from lanesum.transport.ticket import JobTicket
+from lanesum_control.controller.draining import Tenants
 from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.controller.startup import start
-from lanesum_control.controller.tenants import Tenants
 from lanesum_control.controller.topology_change import differences
 from lanesum_control.controller.workers import Workers
 from lanesum_control.errors import AdmissionError, StoreError
@@ -34,10 +34,10 @@ from lanesum_control.planner.planning import Plan, check_tenant, free_group
 from lanesum_control.planner.quotas import DEFAULT_QUOTA, TenantQuota, TenantRates
 from lanesum_control.planner.requests import PacketSizes, Requests
 from lanesum_control.servers.controlled_server import ControlledServer
-from lanesum_control.side_by_side import begin
 from lanesum_control.state.events import CONTROLLER, EventLog
 from lanesum_control.state.store import Store, members_of
 from lanesum_control.switches.managed import ManagedSwitch
+from lanesum_control.threads import begin
 from lanesum_fabric.topology import Topology
 
 __all__ = ["AdmittedJob", "Controller", "JobRequest"]

@@ -17,8 +17,8 @@ from lanesum_control.planner.network import Network
 from lanesum_control.planner.planning import Plan
 from lanesum_control.servers.controlled_server import ServerLinks, packets_as_of_a_switch
 from lanesum_control.servers.remote_server import ServerError
-from lanesum_control.side_by_side import results
 from lanesum_control.switches.switch_handle import SwitchHandle
+from lanesum_control.threads import results
 from lanesum_fabric.errors import ControlError
 from lanesum_fabric.program.switch_job import SwitchJob
 

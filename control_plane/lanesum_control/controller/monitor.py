@@ -20,7 +20,7 @@ from lanesum._internal.closing import Serving
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.errors import StoreError
-from lanesum_control.event_loop import event_loop, run
+from lanesum_control.threads import event_loop, run
 
 DEFAULT_INTERVAL_S = 0.25
 # Longest time between two audits of programs, and number of switches in each: those in use, and others besides.

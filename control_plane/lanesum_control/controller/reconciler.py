@@ -20,7 +20,6 @@ from lanesum.server import ServerJob
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.cut_links import CutLinks
 from lanesum_control.controller.examination import examine, packet_counters
-from lanesum_control.controller.fair_lock import FairLock
 from lanesum_control.errors import NotPrimaryError, QuotaError
 from lanesum_control.jobs.left_out import Cause, Drain, Reason
 from lanesum_control.jobs.records import AdmittedJob, Job, Moved
@@ -31,11 +30,11 @@ from lanesum_control.planner.planning import Plan, plan
 from lanesum_control.planner.quotas import Quotas, TenantQuota
 from lanesum_control.servers.controlled_server import ControlledServer, ServerLinks
 from lanesum_control.servers.remote_server import ServerError
-from lanesum_control.side_by_side import begin, results
 from lanesum_control.state.events import EventLog, date
 from lanesum_control.state.store import Store
 from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_control.switches.switch_handle import SwitchHandle, SwitchRefusal
+from lanesum_control.threads import FairLock, begin, results
 from lanesum_fabric.errors import ControlError
 from lanesum_fabric.program.switch_job import Role, SwitchJob
 from lanesum_fabric.topology.spines import DRAINED, LOST

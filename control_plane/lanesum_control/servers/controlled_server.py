@@ -13,8 +13,8 @@ from lanesum.server.jobs import ServerStatus
 from lanesum.server.served_job import Refusal
 from lanesum_control.errors import AdmissionError
 from lanesum_control.servers.remote_server import ServerError, ServerUnreachableError, WatchedServer
-from lanesum_control.side_by_side import results
 from lanesum_control.state.events import EventLog
+from lanesum_control.threads import results
 
 _LOOK_S = 2.0  # scrapes of metrics have a short limit
 

@@ -17,7 +17,7 @@ from lanesum.rpc import json_grpc, tls
 from lanesum.rpc.json_grpc import OPTIONS, NoAnswerError, decode, encode
 from lanesum.server.jobs import ServerJob, ServerStatus
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS, WATCH
-from lanesum_control.event_loop import event_loop, listening, run
+from lanesum_control.threads import event_loop, listening, run
 
 grpc = tls.import_grpc()
 

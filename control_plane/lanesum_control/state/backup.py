@@ -12,11 +12,10 @@ from pathlib import Path
 
 from lanesum_control.errors import StoreError
 from lanesum_control.jobs.records import Incarnation
-from lanesum_control.state.database import Database
 from lanesum_control.state.events import EventLog
 from lanesum_control.state.leadership import Leadership
 from lanesum_control.state.postgresql import PostgresqlDatabase, PostgresqlUrl
-from lanesum_control.state.schema import SCHEMA_VERSION, TABLES, save_copy, verify, version_of
+from lanesum_control.state.schema import SCHEMA_VERSION, TABLES, Database, save_copy, verify, version_of
 from lanesum_control.state.sqlite_database import SqliteDatabase
 from lanesum_control.state.store import Store
 

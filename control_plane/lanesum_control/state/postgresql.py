@@ -23,9 +23,8 @@ from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.rpc import tls
 from lanesum.rpc.controller import one_line
 from lanesum_control.errors import NotLeaderError, StoreError
-from lanesum_control.event_loop import run
-from lanesum_control.state.database import Row
-from lanesum_control.state.schema import prepare
+from lanesum_control.state.schema import Row, prepare
+from lanesum_control.threads import run
 
 _SCHEMES = ("postgresql://", "postgres://")
 #: Table of the leadership, see ``lanesum_control.state.leadership``; it has no version.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Schema of the controller's state: tables, version, migrations from earlier versions, and copies of SQLite files.
+"""Database of the controller's state, and its schema: tables, version, migrations, and copies of SQLite files.
 
 A change of the tables gets a new version, a migration from the version before, and a recorded file of the new version
 in ``tests/recorded`` (see docs/upgrading.md). The statements are SQL of SQLite; ``Database.define`` translates them.
@@ -12,10 +12,11 @@ import contextlib
 import os
 import re
 import sqlite3
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
 from lanesum_control.errors import SchemaError, StoreError
-from lanesum_control.state.database import Database
 
 SCHEMA_VERSION = 6
 _EVENTS = """
@@ -185,3 +186,53 @@ def save_copy(db: sqlite3.Connection, path: Path) -> None:
         raise StoreError(f"Cannot write the copy {path}: {reason}.", "Choose another file.") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+Row = tuple[Any, ...]
+
+
+class Database(Protocol):
+    """Connection to SQLite or PostgreSQL. One thread at a time.
+
+    Queries have the SQL that both share, with ``?`` for values. All methods raise StoreError.
+
+    Attributes:
+        name: the database in messages.
+        term: number of the leadership for which this controller writes; 0 where no other controller can take over.
+        next_event: SQL expression, the number of the next event.
+    """
+
+    name: str
+    term: int
+    next_event: str
+
+    @property
+    def in_transaction(self) -> bool:
+        """True after ``begin``."""
+
+    def open(self) -> None:
+        """Check the tables, and create or migrate them. Raises SchemaError."""
+
+    def tables(self) -> set[str]:
+        """Return the names of all tables."""
+
+    def define(self, statement: str) -> None:
+        """Execute a statement of the schema, in the SQL of SQLite."""
+
+    def execute(self, query: str, values: Sequence[object] = ()) -> list[Row]:
+        """Execute a query; return its rows."""
+
+    def execute_many(self, query: str, rows: Iterable[Sequence[object]]) -> None:
+        """Execute a query for each of the rows."""
+
+    def begin(self, *, synced: bool = True) -> None:
+        """Begin a transaction; ``synced``: its end waits for the disk."""
+
+    def commit(self) -> None:
+        """End the transaction with its changes."""
+
+    def rollback(self) -> None:
+        """End the transaction without its changes, if it has not ended."""
+
+    def close(self) -> None:
+        """Disconnect; idempotent."""

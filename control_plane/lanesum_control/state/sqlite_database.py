@@ -14,8 +14,7 @@ from pathlib import Path
 from lanesum._internal.output_file import open_private
 from lanesum.errors import ConfigurationError
 from lanesum_control.errors import StoreError
-from lanesum_control.state.database import Row
-from lanesum_control.state.schema import prepare, verify, verify_types, version_of
+from lanesum_control.state.schema import Row, prepare, verify, verify_types, version_of
 
 
 class SqliteDatabase:

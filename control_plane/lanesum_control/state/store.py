@@ -24,8 +24,7 @@ from lanesum_control.jobs.left_out import Drain
 from lanesum_control.jobs.records import Incarnation, Job, JobRequest, Taken
 from lanesum_control.planner.allocation import SlotRange
 from lanesum_control.planner.quotas import TenantQuota
-from lanesum_control.state.database import Database, Row
-from lanesum_control.state.schema import SET_META
+from lanesum_control.state.schema import SET_META, Database, Row
 from lanesum_control.state.sqlite_database import SqliteDatabase
 
 #: Events that a store keeps, at most: 40 MB with the longest texts, and usually a tenth of it.

@@ -16,8 +16,8 @@ from google.protobuf.message import DecodeError
 from lanesum._internal.closing import Closing
 from lanesum.rpc.tls import import_grpc
 from lanesum_control.errors import SwitchUnreachableError
-from lanesum_control.event_loop import run
 from lanesum_control.switches.session import GONE, P4RuntimeSession, SwitchSession, new_election_id
+from lanesum_control.threads import run
 from lanesum_fabric.errors import PipelineError, SwitchWriteError
 from lanesum_fabric.program.p4info import P4InfoNames
 from lanesum_fabric.program.pipelines import CompiledPipeline

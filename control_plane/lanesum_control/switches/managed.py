@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum_control.errors import SwitchUnreachableError
-from lanesum_control.event_loop import event_loop, run
 from lanesum_control.switches.bfruntime.connection import BfRuntimeConnection
 from lanesum_control.switches.client import DEFAULT_CONNECT_TIMEOUT_S, SwitchConnection
 from lanesum_control.switches.protocols import protocol_of
@@ -18,6 +17,7 @@ from lanesum_control.switches.recirculation import check_ports, recirculation_po
 from lanesum_control.switches.reconcile import differs, everything, reconcile
 from lanesum_control.switches.session import DEFAULT_PRIORITY, SwitchSession, new_election_id
 from lanesum_control.switches.switch import P4RuntimeSwitch
+from lanesum_control.threads import event_loop, run
 from lanesum_fabric.bfruntime.ports import PortSettings
 from lanesum_fabric.errors import ControlError
 from lanesum_fabric.program.capabilities import Capabilities

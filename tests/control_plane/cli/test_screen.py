@@ -10,9 +10,8 @@ import pty
 import pytest
 from rich.console import ConsoleDimensions
 
-from lanesum_control.cli import keys
-from lanesum_control.cli.keys import Keys
-from lanesum_control.cli.screen import Screen, Section
+from lanesum_control.cli import screen
+from lanesum_control.cli.screen import Keys, Screen, Section
 
 SIZE = ConsoleDimensions(80, 24)
 JOBS = Section(
@@ -95,7 +94,7 @@ def test_message_replaces_keys_and_q_closes() -> None:
 def test_keys_of_a_terminal_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = pty.openpty()
     with os.fdopen(theirs) as terminal:
-        monkeypatch.setattr(keys.sys, "stdin", terminal)
+        monkeypatch.setattr(screen.sys, "stdin", terminal)
         with Keys() as found:
             for text, name in ((b"\x1b[B", "down"), (b"\x1b[6~", "page down"), (b"q", "q"), (b"\x1b", "escape")):
                 os.write(ours, text)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lanesum_control.controller.controller import Controller
-from lanesum_control.controller.samples import controller_samples
+from lanesum_control.controller.process import controller_samples
 from lanesum_control.controller.service import ControllerService
 from lanesum_control.doctor import site as site_module
 from lanesum_control.errors import AdmissionError, QuotaError

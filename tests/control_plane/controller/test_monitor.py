@@ -18,7 +18,7 @@ import pytest
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.monitor import _STORE_S, Monitor, _Part, _ProgramAudit
 from lanesum_control.errors import StoreError
-from lanesum_control.event_loop import run
+from lanesum_control.threads import run
 from tests.control_plane.control_fakes import FakeClock, FakeSwitch, Site, request, what
 from tests.waiting import wait_until
 

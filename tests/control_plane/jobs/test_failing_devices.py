@@ -13,7 +13,7 @@ from lanesum.rpc import controller as rpc
 from lanesum.transport.stats import FailedChunk
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.controller import Controller
-from lanesum_control.controller.samples import controller_samples
+from lanesum_control.controller.process import controller_samples
 from lanesum_control.jobs.failing_devices import MAX_FAILED, WINDOW_S
 from lanesum_control.jobs.records import Taken
 from lanesum_control.state.store import Store

@@ -23,7 +23,7 @@ from lanesum.rpc.caller import Caller, CallerRole
 from lanesum.transport.latency import LatencyHistogram
 from lanesum.transport.stats import FailedChunk, TransportStats
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.cli import keys, top
+from lanesum_control.cli import screen, top
 from lanesum_control.cli.top import snapshot
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.examination import _covered
@@ -331,7 +331,7 @@ def answering(*answers: dict[str, Any] | Exception) -> Callable[..., dict[str, A
 def test_top_in_terminal_ends_when_controller_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each refused call is an event; a removed job must not fill the log with them."""
     monkeypatch.setattr(top, "console", lambda: Console(file=io.StringIO(), force_terminal=True))
-    monkeypatch.setattr(keys, "time", SimpleNamespace(sleep=lambda _seconds: None))
+    monkeypatch.setattr(screen, "time", SimpleNamespace(sleep=lambda _seconds: None))
     refusal = rpc.ControllerError("No job 'a' is admitted.")
     monkeypatch.setattr(rpc, "call", answering(answer(figures("w1", 1.0)), refusal))
     with pytest.raises(rpc.ControllerError, match="No job 'a' is admitted"):
@@ -353,7 +353,7 @@ def test_top_in_a_terminal_goes_on_until_sigint(monkeypatch: pytest.MonkeyPatch)
             raise KeyboardInterrupt
 
     monkeypatch.setattr(rpc, "call", answering(answer(quick, slow), restarting, answer(*reversed(later))))
-    monkeypatch.setattr(keys, "time", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(screen, "time", SimpleNamespace(sleep=sleep))
     top.show(NOTHING_LISTENS, "a", 2.5, once=False, as_json=False)
     assert len(slept) == 3 and max(slept) <= 2.5
     text = shown.getvalue()

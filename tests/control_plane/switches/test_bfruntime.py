@@ -14,13 +14,13 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.monitor import Monitor
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
-from lanesum_control.event_loop import run
 from lanesum_control.planner.network import Network
 from lanesum_control.switches.bfruntime.connection import BfRuntimeConnection, LinkNews, forwarding_config
 from lanesum_control.switches.bfruntime.entries import ReplicationEngine, to_p4runtime
 from lanesum_control.switches.managed import RemoteSwitch
 from lanesum_control.switches.protocols import check_address
 from lanesum_control.switches.switch import DELETE, INSERT
+from lanesum_control.threads import run
 from lanesum_fabric.bfruntime import messages
 from lanesum_fabric.bfruntime.description import Description
 from lanesum_fabric.bfruntime.ports import PortSettings, PortTable

@@ -18,13 +18,13 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum_control.controller.controller import Controller, JobRequest
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
-from lanesum_control.event_loop import run
 from lanesum_control.planner.network import Network
 from lanesum_control.servers.controlled_server import NoServer, ServerError
 from lanesum_control.switches.client import SwitchConnection
 from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_control.switches.session import MAX_PRIORITY, P4RuntimeSession, new_election_id, priority_of
 from lanesum_control.switches.switch import ARP, DELETE, FORWARD, INSERT, LOOKUP, MEMBER, RECEIVER, P4RuntimeSwitch
+from lanesum_control.threads import run
 from lanesum_fabric.errors import PipelineError, SwitchWriteError
 from lanesum_fabric.program.p4info import Lpm
 from lanesum_fabric.program.pipelines import bmv2_pipeline

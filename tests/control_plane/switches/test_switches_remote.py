@@ -19,7 +19,6 @@ import pytest
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.monitor import Monitor
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
-from lanesum_control.event_loop import run
 from lanesum_control.planner.network import Network
 from lanesum_control.state.store import Store
 from lanesum_control.switches.client import SwitchConnection
@@ -37,6 +36,7 @@ from lanesum_control.switches.switch import (
     RECEIVER,
     STATION,
 )
+from lanesum_control.threads import run
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.program.switch_job import Member, Station, SwitchJob
 from lanesum_fabric.protobufs import p4runtime_pb2

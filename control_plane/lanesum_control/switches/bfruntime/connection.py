@@ -13,7 +13,6 @@ from typing import Any
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.tls import import_grpc
 from lanesum_control.errors import SwitchUnreachableError
-from lanesum_control.event_loop import run
 from lanesum_control.switches.bfruntime.entries import ReplicationEngine, check_numbers, to_bfruntime, to_p4runtime
 from lanesum_control.switches.bfruntime.session import PROGRAM, BfRuntimeSession
 from lanesum_control.switches.client import (
@@ -24,6 +23,7 @@ from lanesum_control.switches.client import (
     update_errors,
 )
 from lanesum_control.switches.session import GONE
+from lanesum_control.threads import run
 from lanesum_fabric.bfruntime import messages
 from lanesum_fabric.bfruntime.description import REGISTER, BfRuntimeTable, Description, Field
 from lanesum_fabric.bfruntime.ports import PortSettings, PortTable

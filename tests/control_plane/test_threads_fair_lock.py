@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 import time
 
-from lanesum_control.controller.fair_lock import FairLock
+from lanesum_control.threads import FairLock
 
 
 def queue(lock: FairLock, caller: str, order: list[str]) -> threading.Thread:
