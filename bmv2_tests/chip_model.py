@@ -19,7 +19,7 @@ import pytest
 
 from lanesum_control.switches.client import SwitchConnection
 from lanesum_fabric.program.pipelines import CompiledPipeline, tofino_pipeline
-from lanesum_fabric.tofino.profiles import PROFILES, TofinoProfile
+from lanesum_fabric.tofino.chips import PROFILES, TofinoProfile
 from lanesum_lab.builds.checks import COMPILER
 from lanesum_lab.builds.tofino import ASSEMBLER, build_profile
 from lanesum_lab.tofino_model.__main__ import BUILD_VARIABLE

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from lanesum.protocol import LaneOp
-from lanesum_fabric.tofino.profiles import PROFILES
+from lanesum_fabric.tofino.chips import PROFILES
 from lanesum_switch.tna.switch import TofinoSwitch
 
 from .chip_model import MODEL_PROFILES

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from lanesum.protocol import LaneOp
 from lanesum_control.switches.client import SwitchConnection
-from lanesum_fabric.program.controlled_switch import ControlledSwitch
+from lanesum_fabric.program.capabilities import ControlledSwitch
 from lanesum_fabric.program.pipelines import CompiledPipeline
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from lanesum.protocol import LaneOp
-from lanesum_fabric.program.controlled_switch import ControlledSwitch
+from lanesum_fabric.program.capabilities import ControlledSwitch
 from tests.reference.slots import SlotTable
 from tests.reference.switch import PortFrame
 

@@ -26,8 +26,8 @@ from lanesum.protocol import Kind, LaneOp, Packet
 from lanesum_control.switches.client import SwitchConnection
 from lanesum_fabric.program.pipelines import tofino_pipeline
 from lanesum_fabric.program.switch_job import DEFAULT_LEASE_TICKS, NO_ROLE, Member, SwitchJob
-from lanesum_fabric.tofino.profiles import PROFILES as ALL_PROFILES
-from lanesum_fabric.tofino.profiles import profile as tofino_profile
+from lanesum_fabric.tofino.chips import PROFILES as ALL_PROFILES
+from lanesum_fabric.tofino.chips import profile as tofino_profile
 from lanesum_switch.frames import UdpFrame
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.tna.switch import TofinoSwitch

@@ -21,7 +21,7 @@ import pytest
 from lanesum_control.switches.client import SwitchConnection
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.program.switch_job import HostPort, SwitchJob
-from lanesum_fabric.tofino.profiles import PROFILES
+from lanesum_fabric.tofino.chips import PROFILES
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from tests.reference.switch import PortFrame

@@ -26,7 +26,7 @@ from lanesum_switch.api import (
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.loader import load_program
 from lanesum_switch.compiler.driver import AssertionFailed, CompiledProgram, LoopLimit, PacketFn, compile_program
-from lanesum_switch.compiler.refusal import typed_refusal
+from lanesum_switch.compiler.python_source import typed_refusal
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 from lanesum_switch.runtime.externs import IndirectCounter, IndirectMeter
 from lanesum_switch.runtime.state import Runtime, build_state

@@ -30,7 +30,7 @@ from lanesum_lab.targets import SwitchProcess
 from lanesum_lab.targets.bmv2 import command
 from lanesum_lab.veth import end, inside, raw_sockets, switch_interface, veth_namespace
 from lanesum_switch import EmbeddedSwitch, P4RuntimeServer
-from lanesum_switch.ports.raw_sockets import AUXDATA, PACKET_AUXDATA, SOL_PACKET, with_tag
+from lanesum_switch.ports.afpacket import AUXDATA, PACKET_AUXDATA, SOL_PACKET, with_tag
 from tests.p4c_samples.compiled import CompiledProgram
 from tests.p4c_samples.random_packets import MIN_FRAME_BYTES, PacketGenerator
 from tests.softswitch.p4runtime.client import OK, Client

@@ -238,12 +238,12 @@ P4RUNTIME = (
     ),
     *bugs(
         "p4runtime",
-        f"{_SWITCH}/p4runtime/values.py",
+        f"{_SWITCH}/p4runtime/matches.py",
         ("a parameter of another action is ignored", "if param.param_id not in widths:", "if False:"),
     ),
     *bugs(
         "p4runtime",
-        f"{_SWITCH}/p4runtime/values.py",
+        f"{_SWITCH}/p4runtime/matches.py",
         ("a value is one bit too wide", "if value.bit_length() > bits:", "if value.bit_length() > bits + 1:"),
         ("zero has no byte", "max(1, (value.bit_length() + 7) // 8)", "(value.bit_length() + 7) // 8"),
         ("port 0 is a port", "if port == 0 or port >= 1 << 31:", "if port >= 1 << 31:"),
@@ -389,7 +389,7 @@ PORTS = (
     ),
     *bugs(
         "ports",
-        f"{_SWITCH}/ports/link_watch.py",
+        f"{_SWITCH}/ports/runner.py",
         ("a link that is down is told again", "                    known[port] = now\n", ""),
     ),
     *bugs(

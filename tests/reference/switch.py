@@ -94,7 +94,7 @@ def _microseconds_from_now() -> Callable[[], int]:
 
 
 class ReferenceSwitch(ForwardingState):
-    """A lanesum switch; implements ``lanesum_fabric.program.controlled_switch.ControlledSwitch``.
+    """A lanesum switch; implements ``lanesum_fabric.program.switch_job.ControlledSwitch``.
 
     Args:
         accumulator_words: accumulator words per packet; a P4 program is compiled for one value.

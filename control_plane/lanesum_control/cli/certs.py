@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from lanesum.rpc.caller import CallerRole
-from lanesum_fabric.cli.typer_main import typer_main
+from lanesum_fabric.cli.options import typer_main
 
 app = typer.Typer(help="Make a certificate authority for a lab, and issue certificates.", no_args_is_help=True)
 

@@ -13,7 +13,7 @@ import typer
 
 from lanesum.cli.app import COMMANDS
 from lanesum_control.cli.tree import DescribedCommand, commands, installed
-from lanesum_fabric.cli.typer_main import typer_main
+from lanesum_fabric.cli.options import typer_main
 
 app = typer.Typer(help="Check a configuration file, and print its schema.", no_args_is_help=True)
 

@@ -16,8 +16,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.console import console
 from lanesum_control.controller.options import ControllerOptions
-from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller, options_of
-from lanesum_fabric.cli.typer_main import typer_main
+from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller, options_of, typer_main
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

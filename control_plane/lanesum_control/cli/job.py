@@ -28,8 +28,7 @@ from lanesum_control.jobs.joining import first_names
 from lanesum_control.jobs.records import DEFAULT_SLOTS, DEFAULT_SLOTS_WITHOUT_SWITCH
 from lanesum_control.observe import opentelemetry, traces
 from lanesum_control.security import tokens
-from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller
-from lanesum_fabric.cli.typer_main import typer_main
+from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller, typer_main
 
 app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
 

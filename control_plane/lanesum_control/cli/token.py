@@ -13,7 +13,7 @@ import typer
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import CallerRole
 from lanesum_control.security import tokens
-from lanesum_fabric.cli.typer_main import typer_main
+from lanesum_fabric.cli.options import typer_main
 
 app = typer.Typer(help="Give and withdraw tokens of operators and tenants.", no_args_is_help=True)
 

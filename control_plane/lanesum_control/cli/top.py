@@ -24,8 +24,7 @@ from lanesum.rpc.json_grpc import OPTIONS, decode, encode
 from lanesum_control.cli.console import console
 from lanesum_control.cli.screen import Keys, Screen, Section
 from lanesum_control.observe.live_view import Poll, view
-from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller
-from lanesum_fabric.cli.typer_main import typer_main
+from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller, typer_main
 
 _ONCE_S = 1.0  # between the two reports of --once
 _ANSWER_S, _POLL_S = 2.0, 0.1  # time for the workers' reports, and between two questions for them

@@ -16,8 +16,7 @@ from lanesum._internal.output_file import write_file
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.console import console
 from lanesum_control.jobs.joining import first_names
-from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller
-from lanesum_fabric.cli.typer_main import typer_main
+from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller, typer_main
 
 if TYPE_CHECKING:
     from lanesum_fabric.topology import Topology

@@ -26,7 +26,7 @@ import typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from lanesum.cli.app import COMMANDS, GROUP, command, usage
-from lanesum_fabric.cli.typer_main import TyperMain
+from lanesum_fabric.cli.options import TyperMain
 
 # Variables that an argparse option is read from, as its help names them.
 _VARIABLE = re.compile(r"default: (LANESUM_[A-Z_]+)")

@@ -20,8 +20,7 @@ from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_control.threads import event_loop, run
 from lanesum_fabric.bfruntime.ports import PortSettings
 from lanesum_fabric.errors import ControlError
-from lanesum_fabric.program.capabilities import Capabilities
-from lanesum_fabric.program.controlled_switch import ControlledSwitch
+from lanesum_fabric.program.capabilities import Capabilities, ControlledSwitch
 from lanesum_fabric.program.p4info import EntryRead
 from lanesum_fabric.program.pipelines import CompiledPipeline
 from lanesum_fabric.program.switch_job import PLAIN_STATION, HostPort, Station, SwitchJob

@@ -20,7 +20,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.rpc import tls
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
 from lanesum_control.threads import listening
-from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID
+from lanesum_fabric.program.capabilities import DEFAULT_DEVICE_ID
 from lanesum_fabric.protobufs import code_pb2, p4runtime_pb2
 
 grpc = tls.import_grpc()

@@ -12,7 +12,7 @@ from lanesum_control.planner.allocation import SlotRange, steps
 from lanesum_control.state.events import EventLog
 from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_fabric.errors import ControlError, SwitchWriteError
-from lanesum_fabric.program.controlled_switch import ControlledSwitch
+from lanesum_fabric.program.capabilities import ControlledSwitch
 from lanesum_fabric.program.switch_job import HostPort, Role, SwitchJob
 
 _NO_REDIRECTION = "redirects no packets to its CPU port: its program drops expired and unroutable ones, or reports them"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Capabilities of a switch, read from the P4Info of its program, and the names of the program's tables.
+"""Capabilities of a switch, read from the P4Info of its program, names of tables, and the controller's interface.
 
 One program exists in builds for several targets. Operations and features without a table or action in a build are left
 to the server; a switch forwards such packets like any others.
@@ -11,15 +11,16 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum_fabric.errors import NotOfferedError
-from lanesum_fabric.program.switch_job import MAX_GROUP_OF_JOBS, Member, SwitchJob
+from lanesum_fabric.program.switch_job import MAX_GROUP_OF_JOBS, HostPort, Member, SwitchJob
 from lanesum_fabric.tofino.chips import PIPES, pipe_of
 
 if TYPE_CHECKING:
     from lanesum_fabric.program.p4info import P4InfoNames
+
 
 OWNER_REGISTER = "IngressPipeline.slots.slot_owner"
 SLOT = "IngressPipeline.slots.slot"  # the table of decisions about contributions
@@ -205,3 +206,37 @@ def _pipes_of(member: Member) -> set[int]:
 
 
 EVERYTHING = Capabilities()
+
+
+#: Device id of a switch over P4Runtime, which has one device.
+DEFAULT_DEVICE_ID = 1
+
+
+class ControlledSwitch(Protocol):
+    """Interface of a switch for the controller."""
+
+    @property
+    def slots(self) -> int:
+        """Slots of the whole switch."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Capabilities of its program."""
+
+    def add_host(self, host: HostPort) -> None:
+        """Route to the host and answer ARP for it."""
+
+    def admit(self, job: SwitchJob) -> None:
+        """Install a job."""
+
+    def remove(self, job: SwitchJob) -> None:
+        """Remove a job."""
+
+    def modify(self, old: SwitchJob, new: SwitchJob) -> None:
+        """Change slots, role, threshold, operations or lease of an installed job; its members stay."""
+
+    def modify_all(self, changes: Iterable[tuple[SwitchJob, SwitchJob]]) -> None:
+        """Do ``modify`` for several jobs, (old, new) each, in any order."""
+
+    def decisions(self) -> dict[str, int]:
+        """Return the packet counters by decision of the program's tables."""

@@ -17,8 +17,8 @@ from lanesum_fabric.program.capabilities import Capabilities, slots_of
 from lanesum_fabric.program.manifest import BUILDS, Bmv2Build
 from lanesum_fabric.program.p4info import P4InfoNames
 from lanesum_fabric.tofino.chips import PIPES, Chip
+from lanesum_fabric.tofino.chips import profile as profile_of
 from lanesum_fabric.tofino.device_config import check_device_config
-from lanesum_fabric.tofino.profiles import profile as profile_of
 
 BUILD_FOLDER = "p4src/build"
 TOFINO_BUILD_FOLDER = f"{BUILD_FOLDER}/tofino"

@@ -33,7 +33,7 @@ from lanesum_control.servers.controlled_server import NoServer
 from lanesum_control.switches.client import SwitchConnection
 from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_control.switches.switch import P4RuntimeSwitch
-from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID, ControlledSwitch
+from lanesum_fabric.program.capabilities import DEFAULT_DEVICE_ID, ControlledSwitch
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.program.switch_job import SWITCH_MAC
 from lanesum_fabric.topology import load

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lanesum.errors import ConfigurationError, LanesumError
-from lanesum_fabric.tofino.profiles import CHIPS, PROFILES, SLOTS, TofinoProfile
+from lanesum_fabric.tofino.chips import CHIPS, PROFILES, SLOTS, TofinoProfile
 
 COMPILER = "p4c-barefoot"
 

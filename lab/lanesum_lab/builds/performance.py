@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lanesum.protocol.lanes import LaneOp
-from lanesum_fabric.tofino.chips import PORT_BITS_PER_SECOND
-from lanesum_fabric.tofino.profiles import TofinoProfile, profile
+from lanesum_fabric.tofino.chips import PORT_BITS_PER_SECOND, TofinoProfile, profile
 from lanesum_fabric.tofino.resources import Resources
 from lanesum_lab.builds.rates import rates, recirculated_bytes
 from lanesum_lab.markdown import markdown_table

@@ -21,8 +21,7 @@ from lanesum.protocol.spec import (
     WORD_BYTES,
 )
 from lanesum.transport.path_check import JUMBO_MTU, largest_words
-from lanesum_fabric.tofino.chips import PORT_BITS_PER_SECOND
-from lanesum_fabric.tofino.profiles import PROFILES, TofinoProfile
+from lanesum_fabric.tofino.chips import PORT_BITS_PER_SECOND, PROFILES, TofinoProfile
 from lanesum_lab.markdown import markdown_table
 
 # Bytes of preamble, gap and frame check per frame.

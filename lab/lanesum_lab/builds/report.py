@@ -16,7 +16,7 @@ from lanesum_fabric.program.capabilities import Capabilities
 from lanesum_fabric.program.manifest import MANIFEST
 from lanesum_fabric.program.p4info import P4InfoNames
 from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER
-from lanesum_fabric.tofino.profiles import PROFILES, profile
+from lanesum_fabric.tofino.chips import PROFILES, profile
 from lanesum_fabric.tofino.resources import REPORT, Resources, read_report
 from lanesum_lab.builds.performance import PERFORMANCE, read_parser_cycles, round_trip_table, time_table, timings
 from lanesum_lab.builds.rates import WORKERS, rates, recirculated_bytes, recirculated_rate

@@ -26,9 +26,8 @@ from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 from lanesum_fabric import resources
 from lanesum_fabric.program.manifest import MANIFEST, digests, source_files, version_of
 from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER
-from lanesum_fabric.tofino.chips import PIPES
+from lanesum_fabric.tofino.chips import CHIPS, PIPES, PROFILES, SLOTS, TofinoProfile, nearest, profile
 from lanesum_fabric.tofino.device_config import Compiled, repeatable
-from lanesum_fabric.tofino.profiles import CHIPS, PROFILES, SLOTS, TofinoProfile, nearest, profile
 from lanesum_fabric.tofino.resources import REPORT, Resources, measure
 from lanesum_lab.builds.checks import (
     COMPILER,

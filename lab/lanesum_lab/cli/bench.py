@@ -15,7 +15,7 @@ from rich.table import Column, Table
 
 from lanesum._internal.output_file import check_writable
 from lanesum_control.cli.console import console
-from lanesum_fabric.cli.typer_main import typer_main
+from lanesum_fabric.cli.options import typer_main
 from lanesum_lab.bench.registry import Benchmark, BenchmarkOption, benchmarks
 
 app = typer.Typer(help="Measure, side by side with a named peer.", no_args_is_help=True)

@@ -15,8 +15,7 @@ from rich.table import Column, Table
 
 from lanesum._internal.output_file import check_writable
 from lanesum_control.cli.console import console
-from lanesum_fabric.cli.options import options_of
-from lanesum_fabric.cli.typer_main import typer_main
+from lanesum_fabric.cli.options import options_of, typer_main
 from lanesum_lab.bench import pictures
 from lanesum_lab.forecast.costs import REFERENCE
 from lanesum_lab.forecast.plan import PLAN_COLUMNS, rows, run

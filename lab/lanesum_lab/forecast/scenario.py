@@ -13,7 +13,7 @@ import typer
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS
 from lanesum_control.jobs.records import DEFAULT_SLOTS, DEFAULT_SLOTS_WITHOUT_SWITCH
-from lanesum_fabric.tofino.profiles import TofinoProfile, profile
+from lanesum_fabric.tofino.chips import TofinoProfile, profile
 from lanesum_fabric.topology.files import load
 from lanesum_fabric.topology.model import NO_SWITCH, Topology
 from lanesum_lab.builds.rates import WIRE_OVERHEAD

@@ -14,7 +14,7 @@ PROGRAM = "simple_switch_grpc"
 
 def command(process: SwitchProcess) -> list[str]:
     """Return the command line of BMv2 without a program."""
-    from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID
+    from lanesum_fabric.program.capabilities import DEFAULT_DEVICE_ID
 
     assert process.interfaces is not None, "BMv2 has no ports on loopback"
     links = [option for port, name in process.interfaces.items() for option in ("-i", f"{port}@{name}")]

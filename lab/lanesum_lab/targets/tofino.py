@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lanesum.errors import ConfigurationError
-from lanesum_fabric.tofino.profiles import PROFILES, TofinoProfile
+from lanesum_fabric.tofino.chips import PROFILES, TofinoProfile
 from lanesum_lab.targets import SwitchProcess, SwitchTarget, embedded, register
 from lanesum_switch.tna.switch import TofinoSwitch
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 
-from lanesum_fabric.tofino.profiles import profile
+from lanesum_fabric.tofino.chips import profile
 from lanesum_lab.targets import SwitchProcess, SwitchTarget, register
 from lanesum_lab.targets.embedded import process_options
 from lanesum_lab.targets.tofino import pipeline_of

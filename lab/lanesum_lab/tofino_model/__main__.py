@@ -15,8 +15,8 @@ from pathlib import Path
 from lanesum.cli.signals import serve_until_signal
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 from lanesum_fabric import resources
-from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID
-from lanesum_fabric.tofino.profiles import TofinoProfile, profile
+from lanesum_fabric.program.capabilities import DEFAULT_DEVICE_ID
+from lanesum_fabric.tofino.chips import TofinoProfile, profile
 from lanesum_fabric.topology import load
 from lanesum_lab.tofino_model.chips import MODELS
 from lanesum_lab.tofino_model.switch import ModelSwitch

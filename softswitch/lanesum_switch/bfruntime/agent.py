@@ -18,8 +18,8 @@ from lanesum_switch.api import AlreadyExistsError, NotFoundError, PermissionDeni
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION, GroupTable, NodeTable, Ports
 from lanesum_switch.bfruntime.match_tables import MatchActionTable, check_fit
 from lanesum_switch.bfruntime.values import decode, fields_by_id
+from lanesum_switch.p4runtime.program import copy_state
 from lanesum_switch.p4runtime.status import Code, StatusError, invalid
-from lanesum_switch.p4runtime.swap import copy_state
 from lanesum_switch.tna.switch import TofinoSwitch
 
 #: Entries of an answer; a request may name a table many times.

@@ -15,6 +15,8 @@ from typing import Any
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.fields import (
+    MAX_BITS,
+    MAX_LOOKAHEAD_OFFSET,
     FieldError,
     Json,
     array,
@@ -26,7 +28,6 @@ from lanesum_switch.bmv2.fields import (
     reference,
     text,
 )
-from lanesum_switch.bmv2.limits import MAX_BITS, MAX_LOOKAHEAD_OFFSET
 
 Check = Callable[[ir.Expr], bool]
 Parameter = tuple[Check, str]  # test of a parameter, and its name for error messages

@@ -17,10 +17,16 @@ from lanesum_switch.api import InvalidArgumentError, ParamSpec, UnsupportedProgr
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.expression_loader import place_of, unsupported
 from lanesum_switch.bmv2.fields import (
+    MAX_BITS,
+    MAX_CELLS,
+    MAX_STACK,
+    MAX_VALUES,
+    MAX_VARBIT_BYTES,
     FieldError,
     Json,
     array,
     boolean,
+    check_text,
     integer,
     optional_text,
     record,
@@ -28,7 +34,6 @@ from lanesum_switch.bmv2.fields import (
     reference,
     text,
 )
-from lanesum_switch.bmv2.limits import MAX_BITS, MAX_CELLS, MAX_STACK, MAX_VALUES, MAX_VARBIT_BYTES, check_text
 from lanesum_switch.bmv2.parser_loader import ParserLoader
 from lanesum_switch.bmv2.pipeline_loader import PipelineLoader
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.expression_loader import ExpressionLoader, place_of, unsupported
 from lanesum_switch.bmv2.fields import (
+    MAX_VARBIT_BYTES,
     FieldError,
     Json,
     array,
@@ -18,7 +19,6 @@ from lanesum_switch.bmv2.fields import (
     reference,
     text,
 )
-from lanesum_switch.bmv2.limits import MAX_VARBIT_BYTES
 
 
 class ParserLoader(ExpressionLoader):

@@ -12,6 +12,7 @@ from typing import Any
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.expression_loader import ExpressionLoader, place_of, unsupported
 from lanesum_switch.bmv2.fields import (
+    MAX_ENTRIES,
     FieldError,
     Json,
     array,
@@ -25,7 +26,6 @@ from lanesum_switch.bmv2.fields import (
     reference,
     text,
 )
-from lanesum_switch.bmv2.limits import MAX_ENTRIES
 
 
 class PipelineLoader(ExpressionLoader):

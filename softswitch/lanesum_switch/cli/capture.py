@@ -15,8 +15,7 @@ import typer
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.rpc import controller as rpc
-from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller
-from lanesum_fabric.cli.typer_main import typer_main
+from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller, typer_main
 from lanesum_switch.ports.capture import DEFAULT_MAX_FRAMES, InterfaceCapture, PacketSelection, PcapWriter, summary
 
 _MAX_SECONDS = 1e6  # poll(2) takes its timeout as an int of milliseconds

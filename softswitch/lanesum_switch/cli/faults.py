@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lanesum_fabric.cli.typer_main import typer_main
+from lanesum_fabric.cli.options import typer_main
 
 app = typer.Typer(help="Check fault plans for `lanesum run --faults`.", no_args_is_help=True)
 

@@ -21,12 +21,11 @@ from lanesum_switch.compiler.basic_blocks import (
 )
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
-from lanesum_switch.compiler.jumps import blocks_of
 from lanesum_switch.compiler.lane_code import write_vector, write_vector_out_of_range
 from lanesum_switch.compiler.lane_expressions import VectorStatement
 from lanesum_switch.compiler.layout import Value, cut_to
 from lanesum_switch.compiler.primitives import Primitives, constant_value
-from lanesum_switch.compiler.structuring import END, FlowNode, Goto, NodeKey, Structurer
+from lanesum_switch.compiler.structuring import END, FlowNode, Goto, NodeKey, Structurer, blocks_of
 
 
 class Actions(Primitives):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler.jumps import blocks_of, convert_ifs
+from lanesum_switch.compiler.structuring import blocks_of, convert_ifs
 
 # Number of the argument that a primitive writes; it reads all other arguments.
 WRITTEN_ARGUMENT = {

@@ -20,7 +20,6 @@ from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.basic_blocks import Assign, Other, RegisterWrite, Statement, fuse, reads, statements_of
 from lanesum_switch.compiler.field_usage import FieldUsage
 from lanesum_switch.compiler.header_segments import LaneRuns
-from lanesum_switch.compiler.jumps import blocks_of
 from lanesum_switch.compiler.lane_expressions import (
     FieldRun,
     LaneSlice,
@@ -30,6 +29,7 @@ from lanesum_switch.compiler.lane_expressions import (
     share_restrided,
 )
 from lanesum_switch.compiler.packed_arithmetic import VectorShape
+from lanesum_switch.compiler.structuring import blocks_of
 from lanesum_switch.runtime.externs import RegisterBank
 
 MIN_LANES = 8

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
+from lanesum_switch.p4runtime.matches import byte_count, decode, encode, mask
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, ParamInfo
 from lanesum_switch.p4runtime.status import invalid
-from lanesum_switch.p4runtime.values import byte_count, decode, encode, mask
 
 
 class _Header:

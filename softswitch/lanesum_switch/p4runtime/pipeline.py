@@ -21,9 +21,8 @@ from lanesum_switch.p4runtime.entities import read_entities, write_entity
 from lanesum_switch.p4runtime.other_programs import Scheduler
 from lanesum_switch.p4runtime.p4info import build_index
 from lanesum_switch.p4runtime.packet_io import Inject
-from lanesum_switch.p4runtime.program import ServedProgram, Verified
+from lanesum_switch.p4runtime.program import ServedProgram, Verified, copy_state
 from lanesum_switch.p4runtime.status import Code, StatusError, invalid
-from lanesum_switch.p4runtime.swap import copy_state
 
 _DATA_FIELD = 3
 _BYTES = 2

@@ -10,6 +10,7 @@ from threading import RLock
 from typing import Any, TypeVar
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
+from lanesum_switch.api import CounterValue
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.entries import EntryStore
 from lanesum_switch.p4runtime.other_programs import DigestManager, IdleMonitor, ProfileManager, Scheduler
@@ -105,3 +106,36 @@ def _find(objects: Mapping[str, T], name: str, what: str) -> T:
     if found is None:
         raise StatusError(Code.UNKNOWN, f"The program in the switch has no {what} {name}")
     return found
+
+
+def copy_state(source: EmbeddedSwitch, destination: EmbeddedSwitch) -> None:
+    """Copy all control-plane state between two switches that have the same program.
+
+    Raises SwitchError: the destination is not freshly loaded.
+    """
+    for name, profile in source.action_profiles.items():
+        for member_id, call in profile.members().items():
+            destination.action_profiles[name].insert_member(member_id, call)
+        for group_id, members in profile.groups().items():
+            destination.action_profiles[name].insert_group(group_id, members, sum(w for _, w in members))
+    for name, table in source.tables.items():
+        copy = destination.tables[name]
+        if table.default.target != copy.default.target:
+            copy.set_default(table.default.target)
+        for entry in table.entries():
+            if not entry.is_const:
+                copy.insert(entry)
+    for name, counter in source.counters.items():
+        for index in range(counter.size):
+            value = counter.read(index)
+            if value != CounterValue():
+                destination.counters[name].write(index, value)
+    for name, meter in source.meters.items():
+        for index in range(meter.size):
+            rates = meter.read(index)
+            if rates is not None:
+                destination.meters[name].write(index, rates)
+    for group, replicas in source.multicast_groups.items():
+        destination.set_multicast_group(group, replicas)
+    for session_id, session in source.clone_sessions.items():
+        destination.set_clone_session(session_id, session)

@@ -11,8 +11,8 @@ from typing import Any
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import CloneSession, Replica
 from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.p4runtime.matches import decode_port
 from lanesum_switch.p4runtime.status import Code, StatusError, invalid, invalid_type, on_target
-from lanesum_switch.p4runtime.values import decode_port
 
 _Update = p4rt.Update
 

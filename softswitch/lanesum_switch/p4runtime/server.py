@@ -16,7 +16,7 @@ from lanesum.rpc.calls import Call
 from lanesum.rpc.grpc_server import Authenticate, CallHandler, GrpcServer
 from lanesum.rpc.limits import Limits
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
-from lanesum_switch.bmv2.limits import MAX_PROGRAM_BYTES
+from lanesum_switch.bmv2.fields import MAX_PROGRAM_BYTES
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.arbitration import Arbitration, Connection, election_id
 from lanesum_switch.p4runtime.calls import MessageStream, parsed, refused, run_slowly, serve_stream, unary

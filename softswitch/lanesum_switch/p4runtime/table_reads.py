@@ -14,12 +14,11 @@ from typing import Any
 from lanesum_switch.api import ActionCall, GroupRef, MemberRef, NotFoundError, TableEntry
 from lanesum_switch.p4runtime.cells import write_counter_data
 from lanesum_switch.p4runtime.entries import EntryState
-from lanesum_switch.p4runtime.matches import DEFAULT_KEY, MatchKey, key_of, parse_key, write_key
+from lanesum_switch.p4runtime.matches import DEFAULT_KEY, MatchKey, key_of, parse_key, write_action, write_key
 from lanesum_switch.p4runtime.other_programs import write_meter_config
 from lanesum_switch.p4runtime.p4info import TableInfo
 from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import Code, StatusError, invalid, on_target
-from lanesum_switch.p4runtime.values import write_action
 
 
 def read_tables(program: ServedProgram, request: Any, response: Any) -> None:

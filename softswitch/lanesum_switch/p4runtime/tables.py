@@ -13,12 +13,11 @@ from lanesum_fabric.protobufs import p4info_pb2
 from lanesum_switch.api import ActionCall, CounterValue, GroupRef, MemberRef, MeterRates, TableEntry, Target
 from lanesum_switch.p4runtime.cells import merge_counter
 from lanesum_switch.p4runtime.entries import EntryState
-from lanesum_switch.p4runtime.matches import MatchKey, parse_key
+from lanesum_switch.p4runtime.matches import MatchKey, check_action_id, parse_action, parse_key
 from lanesum_switch.p4runtime.other_programs import OneShot, check_rates, parse_meter_config
 from lanesum_switch.p4runtime.p4info import TableInfo
 from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import Code, StatusError, by_type, invalid, on_target
-from lanesum_switch.p4runtime.values import check_action_id, parse_action
 
 _Scope = p4info_pb2.ActionRef
 

@@ -25,8 +25,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, PacketError
 from lanesum.protocol.spec import HEADER_BYTES, UDP_PORT, VERSION, WORD_BYTES, Flag, Kind
 from lanesum_switch.frames import UdpFrame
-from lanesum_switch.ports.port import Port, backlog_of
-from lanesum_switch.ports.raw_sockets import (
+from lanesum_switch.ports.afpacket import (
     AUXDATA,
     MAC_ADDRESSES_BYTES,
     MAX_FRAME_BYTES,
@@ -39,6 +38,7 @@ from lanesum_switch.ports.raw_sockets import (
     raw_socket,
     with_tag,
 )
+from lanesum_switch.ports.port import Port, backlog_of
 
 _log = logging.getLogger("lanesum_switch.ports")
 

@@ -19,8 +19,7 @@ from lanesum_switch.frames import mac_bytes
 from lanesum_switch.ports.afpacket import AfPacketPort
 from lanesum_switch.ports.faulty import FaultyPort
 from lanesum_switch.ports.port import Port
-from lanesum_switch.ports.udp import UdpPortConfig, open_udp_ports
-from lanesum_switch.ports.udp_flow import UdpFlow, UdpSockets
+from lanesum_switch.ports.udp import UdpFlow, UdpPortConfig, UdpSockets, open_udp_ports
 
 
 class ServerPort(UdpSockets):

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.bmv2.limits import check_state
+from lanesum_switch.bmv2.fields import check_state
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 from lanesum_switch.runtime.externs import IndirectCounter, IndirectMeter, RegisterBank
 from lanesum_switch.runtime.hashes import HashFunction, hash_functions

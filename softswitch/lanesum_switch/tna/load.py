@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from lanesum_fabric.tofino.chips import TOFINO_1, TOFINO_2, Chip
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.bmv2.limits import check_text
-from lanesum_switch.compiler.refusal import typed_refusal
+from lanesum_switch.bmv2.fields import check_text
+from lanesum_switch.compiler.python_source import typed_refusal
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.body import Binding
 from lanesum_switch.tna.controls import Control

@@ -8,7 +8,7 @@ with their control-plane names in ``@name`` annotations. It does not accept all 
 
 from __future__ import annotations
 
-from lanesum_switch.bmv2.limits import MAX_ID
+from lanesum_switch.bmv2.fields import MAX_ID
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.statements import Annotations, StatementReader
 

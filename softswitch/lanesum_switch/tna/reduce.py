@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from lanesum_switch.tna.lexer import Token, tokens
+from lanesum_switch.tna.reading import Token, tokens
 
 COMMENT = "// Printed by p4c after its front end; do not edit.\n"
 _DROPPED = {"extern", "match_kind"}

@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 from lanesum_switch.tna import syntax as p4
-from lanesum_switch.tna.lexer import Token
-from lanesum_switch.tna.reading import Reader
+from lanesum_switch.tna.reading import Reader, Token
 
 
 class Annotations:

@@ -25,7 +25,7 @@ from lanesum_control.cli import job
 from lanesum_control.cli.config import script
 from lanesum_control.cli.configuration import arguments, check
 from lanesum_control.cli.tree import commands, installed
-from lanesum_fabric.cli.typer_main import TyperMain
+from lanesum_fabric.cli.options import TyperMain
 from tests.command_line import invoke
 from tests.paths import ROOT
 

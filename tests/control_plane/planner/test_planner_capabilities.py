@@ -23,7 +23,7 @@ from lanesum_fabric.program.capabilities import EVERYTHING, Capabilities, owner_
 from lanesum_fabric.program.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_fabric.program.switch_job import HostPort, Member, Role, SwitchJob
 from lanesum_fabric.protobufs import p4info_pb2
-from lanesum_fabric.tofino.profiles import PROFILES, TofinoProfile
+from lanesum_fabric.tofino.chips import PROFILES, TofinoProfile
 from tests.control_plane.control_fakes import Site, request, what
 
 ON_CHIP = {

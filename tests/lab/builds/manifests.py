@@ -11,7 +11,7 @@ from typing import Any
 
 from lanesum_fabric.program.manifest import BUILDS, FLAGS, MANIFEST, digests, sha256, source_files
 from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER
-from lanesum_fabric.tofino.profiles import PROFILES
+from lanesum_fabric.tofino.chips import PROFILES
 from lanesum_lab.builds import tofino
 
 

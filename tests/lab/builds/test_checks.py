@@ -13,8 +13,7 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
 from lanesum_fabric.resources import checkout_root
-from lanesum_fabric.tofino.chips import TOFINO_1, TOFINO_2
-from lanesum_fabric.tofino.profiles import PROFILES, TofinoProfile
+from lanesum_fabric.tofino.chips import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile
 from lanesum_fabric.tofino.resources import Resources
 from lanesum_lab.builds import tofino as tofinobuild
 from lanesum_lab.builds.checks import Sizes, custom_profile

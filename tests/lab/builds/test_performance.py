@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER
-from lanesum_fabric.tofino.profiles import PROFILES, profile
+from lanesum_fabric.tofino.chips import PROFILES, profile
 from lanesum_fabric.tofino.resources import REPORT, Resources, read_report
 from lanesum_lab.builds.performance import (
     PERFORMANCE,

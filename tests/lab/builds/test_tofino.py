@@ -18,8 +18,8 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum_fabric.program import pipelines
 from lanesum_fabric.program.manifest import MANIFEST, sha256
 from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER, tofino_pipeline
+from lanesum_fabric.tofino.chips import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest, profile
 from lanesum_fabric.tofino.device_config import repeatable
-from lanesum_fabric.tofino.profiles import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest, profile
 from lanesum_fabric.tofino.resources import Resources, measure
 from lanesum_lab.builds import tofino as tofinobuild
 from lanesum_lab.builds.checks import (

@@ -28,8 +28,7 @@ from lanesum_fabric.program.manifest import MANIFEST, source_files
 from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline, tofino_pipeline
 from lanesum_fabric.protobufs import p4info_pb2
 from lanesum_fabric.resources import checkout_root
-from lanesum_fabric.tofino.chips import pipe_of
-from lanesum_fabric.tofino.profiles import PROFILES
+from lanesum_fabric.tofino.chips import PROFILES, pipe_of
 from lanesum_fabric.topology.files import parse
 from lanesum_lab.builds import tofino as tofinobuild
 from lanesum_lab.builds.report import PAGE, page_with

@@ -12,7 +12,7 @@ import pytest
 
 from lanesum.doctor import Severity
 from lanesum.errors import ConfigurationError
-from lanesum_fabric.tofino.profiles import PROFILES
+from lanesum_fabric.tofino.chips import PROFILES
 from lanesum_lab import targets
 from lanesum_lab.targets import SwitchProcess, SwitchTarget
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum_fabric.tofino.profiles import profile
+from lanesum_fabric.tofino.chips import profile
 from lanesum_lab.targets import SwitchProcess, get
 from lanesum_lab.tofino_model.__main__ import BUILD_VARIABLE, binaries, main
 

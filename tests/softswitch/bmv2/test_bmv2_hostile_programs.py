@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
-from lanesum_switch.bmv2.limits import MAX_CELLS
+from lanesum_switch.bmv2.fields import MAX_CELLS
 from lanesum_switch.bmv2.loader import load_program
 from lanesum_switch.compiler.driver import _check_names
 from lanesum_switch.compiler.python_source import MAX_SOURCE, BoundNames, SourceWriter

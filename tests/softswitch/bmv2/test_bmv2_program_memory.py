@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
-from lanesum_switch.bmv2.limits import MAX_CELLS, MAX_PROGRAM_BYTES, MAX_UNICODE_BYTES, MAX_VALUES, MAX_WORDS
+from lanesum_switch.bmv2.fields import MAX_CELLS, MAX_PROGRAM_BYTES, MAX_UNICODE_BYTES, MAX_VALUES, MAX_WORDS
 from lanesum_switch.compiler.python_source import MAX_SOURCE_WORDS, check_source
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.tna.switch import TofinoSwitch

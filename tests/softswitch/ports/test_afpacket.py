@@ -19,11 +19,9 @@ import pytest
 
 from lanesum.errors import MissingToolError
 from lanesum_lab.veth import wait_for_links
-from lanesum_switch.ports.afpacket import AfPacketPort
-from lanesum_switch.ports.link_watch import LinkWatch
+from lanesum_switch.ports.afpacket import AfPacketPort, opening
 from lanesum_switch.ports.port import MemoryPort, PortError
-from lanesum_switch.ports.raw_sockets import opening
-from lanesum_switch.ports.runner import PortRunner, queue_depths
+from lanesum_switch.ports.runner import LinkWatch, PortRunner, queue_depths
 from tests.softswitch.ports.links import Crossover
 from tests.waiting import wait_until
 

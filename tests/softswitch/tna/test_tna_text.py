@@ -7,9 +7,8 @@ from __future__ import annotations
 import pytest
 
 from lanesum_switch.tna import syntax as p4
-from lanesum_switch.tna.lexer import P4SyntaxError, number_of, tokens
 from lanesum_switch.tna.parse import parse
-from lanesum_switch.tna.reading import Reader
+from lanesum_switch.tna.reading import P4SyntaxError, Reader, number_of, tokens
 from lanesum_switch.tna.reduce import COMMENT, reduce
 
 from .conftest import printed

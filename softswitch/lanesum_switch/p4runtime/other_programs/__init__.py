@@ -6,7 +6,6 @@ The server imports this package alone, and not its modules.
 """
 
 from lanesum_switch.p4runtime.other_programs.digests import DigestManager
-from lanesum_switch.p4runtime.other_programs.idle import IdleMonitor
 from lanesum_switch.p4runtime.other_programs.meters import (
     check_meter_update,
     check_rates,
@@ -14,7 +13,7 @@ from lanesum_switch.p4runtime.other_programs.meters import (
     write_meter_config,
 )
 from lanesum_switch.p4runtime.other_programs.profiles import OneShot, ProfileManager
-from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
+from lanesum_switch.p4runtime.other_programs.scheduler import IdleMonitor, Scheduler
 
 __all__ = [
     "DigestManager",

@@ -15,10 +15,10 @@ from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import Digest
+from lanesum_switch.p4runtime.matches import encode
 from lanesum_switch.p4runtime.other_programs.scheduler import ScheduledTask, Scheduler
 from lanesum_switch.p4runtime.p4info import DigestInfo, P4InfoIndex
 from lanesum_switch.p4runtime.status import Code, StatusError, invalid_type
-from lanesum_switch.p4runtime.values import encode
 
 _Update = p4rt.Update
 Sample = tuple[int, ...]

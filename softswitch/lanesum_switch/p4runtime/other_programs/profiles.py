@@ -10,9 +10,9 @@ from typing import Any
 
 from lanesum_switch.api import ActionCall
 from lanesum_switch.p4runtime.entries import EntryStore, Handles
+from lanesum_switch.p4runtime.matches import check_action_id, parse_action, write_action
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, ProfileInfo
 from lanesum_switch.p4runtime.status import Code, StatusError, by_type, invalid, on_target
-from lanesum_switch.p4runtime.values import check_action_id, parse_action, write_action
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 
 # Maximum sum of the weights of a group in any program.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.loader import load_program
-from lanesum_switch.compiler.jumps import convert_ifs
+from lanesum_switch.compiler.structuring import convert_ifs
 from tests.softswitch.conftest import PROGRAMS
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.entities import write_entity
-from lanesum_switch.p4runtime.other_programs import idle
+from lanesum_switch.p4runtime.other_programs import scheduler
 from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
 from lanesum_switch.p4runtime.pipeline import PipelineManager
 
@@ -28,9 +29,11 @@ def test_expired_entry_is_reported_at_every_second_sweep(everything: Program, mo
     match = [exact(1, b"\x01"), exact(2, b"\x01")]
     entity = everything.entry("exact_table", match, everything.action("nothing"), idle_timeout_ns=HOUR_NS)
     write_entity(manager.current, INSERT, entity)
-    monitor, inserted_ns = manager.current.idle, idle.time.monotonic_ns()
+    monitor, inserted_ns = manager.current.idle, scheduler.time.monotonic_ns()
     for now_ns, expected in ((inserted_ns, [0, 0]), (inserted_ns + HOUR_NS, [1, 1, 2, 2])):
-        monkeypatch.setattr(idle, "time", SimpleNamespace(monotonic_ns=lambda now_ns=now_ns: now_ns))
+        monkeypatch.setattr(
+            scheduler, "time", SimpleNamespace(monotonic=time.monotonic, monotonic_ns=lambda now_ns=now_ns: now_ns)
+        )
         counts = []
         for _ in expected:
             monitor.sweep()
