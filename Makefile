@@ -125,7 +125,7 @@ generate: $(READY_TO_TEST) ## rewrite generated files: P4 and C++ constants, tab
 
 docs: $(READY_TO_TEST) ## build the documentation site into out/site; a dead link is an error
 	[ -x $(BIN)/mkdocs ] || $(BIN)/pip install --quiet -c constraints.txt -e "lab[docs]"
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 soak: $(READY_TO_TEST) ## run random schedules in the simulator (SOAK_SCHEDULES= SOAK_SECONDS= SOAK_SEED= SOAK_OPTIONS=)
 	$(BIN)/python -m tests.simulator --schedules $(SOAK_SCHEDULES) --seed $(SOAK_SEED) \

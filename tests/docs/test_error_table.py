@@ -19,7 +19,7 @@ from lanesum.errors import LanesumError
 from lanesum.transport.errors import WorkerGoneError
 from lanesum_control.cli.configuration import arguments
 from lanesum_fabric.topology import load
-from lanesum_lab import error_table
+from tests.docs import error_table
 from tests.paths import ROOT
 
 

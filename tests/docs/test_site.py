@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lanesum_lab import site
+from tests.docs import site
 from tests.docs.names import resolves
 from tests.paths import ROOT
 

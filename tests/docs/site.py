@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lanesum_lab import error_table
+from tests.docs import error_table
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
