@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         from lanesum_lab.bench.figures import machine
 
         there = device("cuda")
-        from lanesum_lab.bench.gpu import measure
+        from gpu_kernels import measure
 
         figures = {"machine": machine(), **measure(there, given.coordinates, given.repeats)}
     except LanesumError as error:

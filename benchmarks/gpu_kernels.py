@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of ``thc`` on a GPU, beside memory copies: ``benchmarks/gpu.py``."""
+"""Kernels of ``thc`` on a GPU, beside memory copies: functions of ``benchmarks/gpu.py``."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ from tests.paths import ROOT
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 
+from benchmarks import gpu_kernels as gpu  # noqa: E402
 from lanesum.codecs import THC  # noqa: E402
 from lanesum.gpu import staging  # noqa: E402
-from lanesum_lab.bench import gpu  # noqa: E402
 from lanesum_lab.bench.devices import Device  # noqa: E402
 from tests.host.torch.fake_device import FakeDevice  # noqa: E402
 
