@@ -10,12 +10,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lanesum_switch.bfruntime import BfRuntimeServer
-    from lanesum_switch.dataplane import EmbeddedSwitch
-    from lanesum_switch.faults import FaultInjector, FaultPlan
-    from lanesum_switch.p4runtime import P4RuntimeServer
-    from lanesum_switch.ports import AfPacketPort, FaultyPort, MemoryPort, PortRunner, UdpPort, UdpPortConfig
-    from lanesum_switch.tna.switch import TofinoSwitch
+    from lanesum_switch.bfruntime import BfRuntimeServer as BfRuntimeServer
+    from lanesum_switch.dataplane import EmbeddedSwitch as EmbeddedSwitch
+    from lanesum_switch.faults import FaultInjector as FaultInjector
+    from lanesum_switch.faults import FaultPlan as FaultPlan
+    from lanesum_switch.p4runtime import P4RuntimeServer as P4RuntimeServer
+    from lanesum_switch.ports import AfPacketPort as AfPacketPort
+    from lanesum_switch.ports import FaultyPort as FaultyPort
+    from lanesum_switch.ports import MemoryPort as MemoryPort
+    from lanesum_switch.ports import PortRunner as PortRunner
+    from lanesum_switch.ports import UdpPort as UdpPort
+    from lanesum_switch.ports import UdpPortConfig as UdpPortConfig
+    from lanesum_switch.tna.switch import TofinoSwitch as TofinoSwitch
 
 _MODULES = {
     "AfPacketPort": "lanesum_switch.ports",
@@ -32,20 +38,7 @@ _MODULES = {
     "UdpPortConfig": "lanesum_switch.ports",
 }
 
-__all__ = [
-    "AfPacketPort",
-    "BfRuntimeServer",
-    "EmbeddedSwitch",
-    "FaultInjector",
-    "FaultPlan",
-    "FaultyPort",
-    "MemoryPort",
-    "P4RuntimeServer",
-    "PortRunner",
-    "TofinoSwitch",
-    "UdpPort",
-    "UdpPortConfig",
-]
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

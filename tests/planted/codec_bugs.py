@@ -131,7 +131,7 @@ CODECS = (
     ),
     *bugs(
         "codecs",
-        f"{_HOST}/codecs/gathered.py",
+        f"{_HOST}/codecs/checks.py",
         (
             "all workers write the values of worker 0",
             "words[context.worker * message.size : (context.worker + 1) * message.size] = message",

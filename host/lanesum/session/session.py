@@ -18,8 +18,7 @@ from lanesum._internal import arrays
 from lanesum._internal.closing import Closing
 from lanesum._internal.exporters import exporter
 from lanesum.codecs.base import Codec, CodecContext, Part, is_tensor
-from lanesum.codecs.elementwise import ElementwiseFixed
-from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.fixed import ElementwiseFixed, FixedPoint
 from lanesum.codecs.registry import CodecSpec
 from lanesum.codecs.shards import steps_of
 from lanesum.errors import ConfigurationError, LanesumError
@@ -166,9 +165,9 @@ class Session(Closing):
                 values = self._scheduler.gather(given.reshape(-1), self.ticket.workers if average else 1)
                 if values is not None:
                     self._num_all_reduces += 1
-                    return cast(V, values.reshape(given.shape))
+                    return cast("V", values.reshape(given.shape))
         result = self._scheduler.run(self._make_all_reduce(given, codec, average, name))
-        return cast(V, result.values.reshape(given.shape))
+        return cast("V", result.values.reshape(given.shape))
 
     def reduce_scatter(
         self, array: V, *, codec: CodecSpec | Codec | None = None, average: bool = False, name: str = ""

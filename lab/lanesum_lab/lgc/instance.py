@@ -25,8 +25,8 @@ from lanesum.codecs.base import (
     Vector,
     Words,
 )
+from lanesum.codecs.checks import summed
 from lanesum.codecs.fixed import FixedPoint
-from lanesum.codecs.gathered import summed
 from lanesum.codecs.parameter_state import ParameterCounts, parts_of
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError

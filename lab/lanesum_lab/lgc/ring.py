@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lanesum.codecs.base import CodecContext, Round, RoundShape, Vector, Words
-from lanesum.codecs.gathered import summed
+from lanesum.codecs.checks import summed
 from lanesum.codecs.registry import register
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.lgc.instance import LGC, Exchange

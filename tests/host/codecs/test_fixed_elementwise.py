@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from lanesum.codecs import FixedPoint
-from lanesum.codecs.elementwise import ElementwiseFixed
+from lanesum.codecs.fixed import ElementwiseFixed
 from lanesum_lab.codec_simulation import simulate
 
 # Integers and their sums are exact, so an infinity or a NaN is the only difference between elements.

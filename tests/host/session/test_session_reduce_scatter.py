@@ -12,8 +12,7 @@ import pytest
 from lanesum import codecs
 from lanesum.codecs import THC, fixed
 from lanesum.codecs.base import Codec, RoundPieces
-from lanesum.codecs.elementwise import ElementwiseFixed
-from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.fixed import ElementwiseFixed, FixedPoint
 from lanesum.codecs.shards import Shards
 from lanesum.codecs.thc import backend as thc_backend
 from lanesum.errors import ConfigurationError

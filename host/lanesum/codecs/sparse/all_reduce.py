@@ -33,8 +33,7 @@ from lanesum.codecs.base import (
     always,
     round_in_pieces,
 )
-from lanesum.codecs.checks import refuse_not_finite
-from lanesum.codecs.gathered import summed
+from lanesum.codecs.checks import refuse_not_finite, summed
 from lanesum.codecs.kernels.dispatch import chosen
 from lanesum.codecs.kernels.interface import Floats
 from lanesum.codecs.kernels.reference import INFINITY_BITS
