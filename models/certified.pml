@@ -112,7 +112,7 @@ inline count_of(set) {
     }
 }
 
-/* FailingDevices.add: the controller hears of a failed result of the switch. A chunk counts once, from all workers. */
+/* FailingDevices.add: the controller receives the report of a failed result of the switch. A chunk counts once, from all workers. */
 inline report(w, p) {
     unreported[w] = unreported[w] & ~(1 << (p));
     counted = counted | (1 << (p));

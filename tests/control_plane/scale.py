@@ -48,7 +48,7 @@ _READY = "ready"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a controller did.
+    """Times and memory of a controller.
 
     Attributes:
         admissions_s: admissions per second of each tenth of the jobs, by four callers of the service.

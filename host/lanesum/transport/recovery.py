@@ -261,13 +261,13 @@ class LossDetector:
         sent.arrived = False
         if not (late or elsewhere):
             return
-        self._requests[position] = bypass
+        self._requests[position] = bypass or sent.round.bypasses
         if elsewhere and now - sent.first_sent_at >= recovery.path.rtt.probe_timeout_s:
             # No loss, which would have been requested sooner: the other workers' contributions took another way than
             # this one, and so did theirs of the other chunks in flight. Requesting them one by one would take for ever.
             # Their servers do not matter: a switch is on the way to all of them.
             for other, one in itertools.chain.from_iterable(path.in_flight.items() for path in self._paths):
-                if one.bypassed != bypass:
+                if one.bypassed != bypass and not one.round.bypasses:
                     self._requests.setdefault(other, bypass)
 
     def detect_loss(self, now: float, probe_position: int, *, more_to_send: bool) -> dict[int, Retransmission]:

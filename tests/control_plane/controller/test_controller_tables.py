@@ -16,8 +16,7 @@ from lanesum_fabric.errors import TableSizeError
 from lanesum_fabric.program.capabilities import CONGESTION
 from lanesum_fabric.program.manifest import BUILDS
 from lanesum_fabric.program.pipelines import bmv2_pipeline, tofino_pipeline
-from lanesum_fabric.tofino.chips import PIPES
-from lanesum_fabric.tofino.profiles import PROFILES
+from lanesum_fabric.tofino.chips import PIPES, PROFILES
 from lanesum_fabric.topology import Topology, TopologyBuilder
 from lanesum_fabric.topology.model import MAX_PORT
 from tests.command_line import invoke

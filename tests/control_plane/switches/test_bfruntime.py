@@ -158,7 +158,7 @@ def test_nodes_left_behind_are_repaired(process: Process, remote: RemoteSwitch) 
     assert remote.reconcile(hosts, both) == [
         "4 inserted (member 2, receiver 2)", "1 corrected (multicast group 1)",
     ]  # fmt: skip
-    assert process.device.multicast_groups[2] == (Replica(0, 1), Replica(1, 2))
+    assert process.device.multicast_groups[2] == (Replica(0, 2), Replica(1, 3))
     assert remote.reconcile(hosts, [mine]) == ["5 deleted (member 2, multicast group 1, receiver 2)"]
     assert process.device.multicast_groups.keys() == {1}
     with pytest.raises(SwitchWriteError, match="NOT_FOUND"):

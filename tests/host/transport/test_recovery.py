@@ -392,3 +392,18 @@ def test_last_chunk_of_path_needs_no_probe_timeout() -> None:
     assert rounds.next_timeout(2e-3) == pytest.approx(3e-3)  # four round trips since the path's last result
     assert chunks_due(rounds, 4.9e-3) == []
     assert chunks_due(rounds, 5.1e-3) == [6]
+
+
+def test_requests_of_gathered_rounds_bypass_switches() -> None:
+    """A pending answer without the flag asked for packets that a switch would route, or count as another round's."""
+    to = ticket(slots=64)
+    rounds = make_round_sequence(to)
+    rounds.start(LaneOp.ADD32, np.zeros(4 * to.accumulator_words, np.uint32), gathered=True)
+    sent = read(rounds.due(0.0))
+    assert len(sent) > 1 and all(header.flags & Flag.BYPASS for header in sent)
+    later = 2 * INITIAL_PTO_S
+    rounds.due(later)
+    rounds.receive(answer(to, Kind.PENDING, workers=2, chunk=1), later + NEAR_S + MIN_PTO_S)
+    again = read(rounds.due(later + NEAR_S + MIN_PTO_S))
+    assert 1 in [header.chunk for header in again]
+    assert all(header.flags & Flag.BYPASS for header in again)

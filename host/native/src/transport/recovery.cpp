@@ -53,7 +53,7 @@ void LossDetector::request(SentChunk &sent, bool bypass) {
         requests_.push_back(sent.position);
         ++num_requests_;
     }
-    sent.requested_bypass = bypass;
+    sent.requested_bypass = bypass || sent.round->bypasses();
 }
 
 // Events.
@@ -151,7 +151,8 @@ void LossDetector::on_pending_received(std::uint64_t position, const Header &pen
         // The other workers' contributions of all chunks in flight took another way: see recovery.py.
         for (const PathRecovery &each : paths_) {
             for (std::uint32_t index = each.first; index != NONE; index = chunks_[index].next) {
-                if (chunks_[index].bypassed != bypass && !chunks_[index].requested) {
+                if (chunks_[index].bypassed != bypass && !chunks_[index].requested &&
+                    !chunks_[index].round->bypasses()) {
                     request(chunks_[index], bypass);
                 }
             }
