@@ -35,8 +35,12 @@ PLACEMENT = (
     ),
     *bugs(
         "placement",
-        f"{_CONTROL}/planner/planning.py",
+        f"{_CONTROL}/planner/fits.py",
         ("the upper switch sums operations that no rack sums", "left &= set(done[assignment.switch])", "pass"),
+    ),
+    *bugs(
+        "placement",
+        f"{_CONTROL}/planner/planning.py",
         (
             "a shared slot range is used as an own one",
             "role=assignment.role | Role.SHARED if slots.shared else assignment.role,",
@@ -232,7 +236,11 @@ STORE = (
         ("a failed transaction stays open", "self._db.rollback()", "pass"),
         ("a job number is given twice", "while number in used:", "while False:"),
         ("events of the quietest party go first", "ORDER BY count(*) DESC", "ORDER BY count(*) ASC"),
-        ("ranges of ended jobs stay", 'self._db.execute("DELETE FROM ranges")', "pass"),
+        (
+            "ranges of ended jobs stay",
+            'self._db.execute_many("DELETE FROM ranges WHERE switch = ?", [(switch,) for switch in changed])',
+            "pass",
+        ),
         (
             "the last job number is never given",
             '"next_job", number % _MAX_JOB + 1',

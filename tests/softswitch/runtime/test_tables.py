@@ -88,7 +88,7 @@ def test_const_entries_match_in_order(switch: EmbeddedSwitch) -> None:
     table = switch.tables["I.const_table"]
     assert table.is_const
     assert len(table.entries()) == 3
-    with pytest.raises(PermissionDeniedError):
+    with pytest.raises(PermissionDeniedError, match=r"The entries of table I\.const_table are const: they are part of"):
         table.insert(TableEntry((Match(0, 0), Match(0, 1)), answer(1), priority=1))
     const = r"The default action of table I\.const_table is const: it is part of the program"
     with pytest.raises(PermissionDeniedError, match=const):
