@@ -13,7 +13,7 @@ from lanesum import codecs
 from lanesum.codecs import fixed
 from lanesum.codecs.thc import backend as thc_backend
 from lanesum.protocol import Header
-from lanesum.protocol.spec import CERTIFIED, SCATTERED, Kind
+from lanesum.protocol.spec import CERTIFIED, OPENING, SCATTERED, Kind
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import Session, all_reduce, scheduler
 from lanesum.transport import udp
@@ -38,7 +38,7 @@ def reduced(name: str, *, scattered: bool = False, loss: float = 0.0, **fields: 
 
     def note(received: bool, address: Any, datagram: bytes) -> bool:
         header = Header.unpack(datagram)
-        if header.kind == Kind.CONTRIBUTION and not header.spare:
+        if header.kind == Kind.CONTRIBUTION and header.spare != OPENING:
             sizes.append(header.racks & ~(CERTIFIED | SCATTERED))
         return lose is not None and lose(received, address, datagram)
 
