@@ -92,6 +92,7 @@ class AllReduceSettings:
         None, "Peers beside gloo, separated by commas; by default all, empty for none."
     )
     device: str = registry.option("cpu", "Device of the vectors: cpu, or cuda with NCCL as a peer.")
+    certified: bool = registry.option(False, "Measure each codec with check words, too.")
     repeats: int = registry.repeats(5)
     values_per_run: int = 1 << 20
 
@@ -123,11 +124,18 @@ class Method:
     Attributes:
         by: gloo, a peer over gloo, or a job.
         case, codec: case and codec of the job.
+        certified: its packets have check words.
     """
 
     by: str
     case: str | None = None
     codec: str | None = None
+    certified: bool = False
+
+    @classmethod
+    def of_job(cls, case: str, codec: str, *, certified: bool) -> Method:
+        """Return the method of a job."""
+        return cls(f"{codec} {case}" + " certified" * certified, case, codec, certified)
 
 
 def compare(method: Method, measured: Measured, expected: str | None) -> None:
@@ -144,15 +152,19 @@ class _Group:
         self.figures: list[dict[str, Any]] = []
         self.left_out: dict[str, str] = {}
         everywhere = tuple(worker_nodes(workers))
-        self._jobs = [
-            ReductionJob(f"{codec} {case}", codec, everywhere if case == SHARDED else (HUB,))
+        own = [
+            Method.of_job(case, codec, certified=certified)
             for case in cases
             for codec in settings.codecs
+            for certified in (False, True)[: 1 + settings.certified]
+        ]
+        self._jobs = [
+            ReductionJob(one.by, one.codec, everywhere if one.case == SHARDED else (HUB,), one.certified)
+            for one in own
+            if one.codec is not None
         ]
         peers = PEERS[settings.device] if settings.peers is None else settings.peers
-        self._methods = [Method(by) for by in (GLOO, *peers)] + [
-            Method(f"{codec} {case}", case, codec) for case in cases for codec in settings.codecs
-        ]
+        self._methods = [*map(Method, (GLOO, *peers)), *own]
 
     def running(self) -> AbstractContextManager[ReducingWorkers]:
         """Run the worker processes."""
@@ -182,6 +194,10 @@ class _Group:
                     nccl = runs.get(Method(NCCL), [])
                     ratios = [peer.seconds / one.seconds for one, peer in zip(measured, nccl, strict=False)]
                     figure["times_nccl"] = spread(ratios) if ratios else None
+                if method.certified and method.case and method.codec:
+                    plain = runs[Method.of_job(method.case, method.codec, certified=False)]
+                    ratios = [one.seconds / bare.seconds for one, bare in zip(measured, plain, strict=True)]
+                    figure["times_seconds_without_checks"] = spread(ratios)
                 figure["exact_sum_checked"] = expected[method] is not None
                 self.figures.append(figure)
 
@@ -213,7 +229,7 @@ class _Group:
             "rate_mbit": rate,
             "workers": self._workers,
             "values": values,
-            "by": method.codec or method.by,
+            "by": (method.codec or method.by) + ", certified" * method.certified,
             "iterations": runs[0].reduction.iterations,
             "seconds": spread([run.seconds for run in runs]),
             "times_gloo": spread([peer.seconds / run.seconds for run, peer in zip(runs, peers, strict=True)]),

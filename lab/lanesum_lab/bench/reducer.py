@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from lanesum.codecs import get
 from lanesum.joining import join
 from lanesum.session import ObservedRound, Session
 from lanesum.transport.latency import LatencyHistogram
@@ -129,8 +128,7 @@ class Reducer:
         self._sessions: dict[str, Session] = {}
         for job, (label, controller, name) in jobs.items():
             ticket = join(controller=controller, job=name, worker=worker, wait=True)
-            codec = get(label, workers=workers)
-            self._sessions[job] = Session(ticket, codec=codec, deadline_s=_DEADLINE_S, observer=self._count)
+            self._sessions[job] = Session(ticket, codec=label, deadline_s=_DEADLINE_S, observer=self._count)
 
     def sizes(self) -> dict[str, dict[str, int]]:
         """Return the words of a packet and the slots of each job, as its controller has chosen them.

@@ -22,11 +22,12 @@ from lanesum_lab.bench.vectors import record
 
 @dataclass(frozen=True, slots=True)
 class ReductionJob:
-    """A job to set up: its codec, and the nodes of the servers."""
+    """A job to set up: its codec, the nodes of the servers, and whether packets have check words."""
 
     name: str
     codec: str
     servers: tuple[str, ...]
+    certified: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class ReducingWorkers:
         for number, job in enumerate(jobs):
             # Sites share the hosts of the workers, and no controller sees the ports of another one.
             site = self._sites[job.servers]
-            site.admit(f"job{number}", nodes, codec=job.codec, udp_port=FIRST_PORT + number)
+            site.admit(f"job{number}", nodes, codec=job.codec, udp_port=FIRST_PORT + number, certified=job.certified)
             admitted[job.name] = job.codec, site.controller, f"job{number}"
         store = str(folder / f"gloo-{secrets.token_hex(4)}")
         self._agents.make(

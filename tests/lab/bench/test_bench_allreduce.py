@@ -85,6 +85,16 @@ def test_every_case_has_its_figures() -> None:
     assert result["machine"].keys() >= {"processor", "cores", "commit"}
 
 
+@needs_torch
+def test_certified_jobs_take_turns_with_plain_ones() -> None:
+    result = run("--cases", "loopback", "--peers", "", "--codecs", "thc", "--certified")
+    _, plain, certified = result["figures"]
+    assert (plain["by"], certified["by"]) == ("thc", "thc, certified")
+    assert "times_seconds_without_checks" not in plain
+    assert certified["times_seconds_without_checks"]["median"] > 0
+    assert certified["packets"] >= plain["packets"] > 0
+
+
 @pytest.mark.parametrize(("case", "crossing"), [("hub", 3000), ("sharded", 2 * 3000 // 2)])
 def test_needed_bytes_of_sparse_codec_equal_sent_bytes(case: str, crossing: int) -> None:
     """Its shapes are those of a first, dense all-reduce."""
