@@ -355,3 +355,17 @@ def test_controller_and_other_projects_share_a_process(shared: Path, order: int)
     code = "\n".join(f"import {module}" for module in modules[::order])
     answer = subprocess.run([shared / "bin" / "python", "-c", code], capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "work"),
+    [
+        ("lanesum_switch.cli.switch", "lanesum_switch.dataplane"),
+        ("lanesum_lab.cli.run", "lanesum_lab.run.plan"),
+        ("lanesum_control.cli.config", "shtab"),
+    ],
+)
+def test_command_imports_its_work_when_it_runs(command: str, work: str) -> None:
+    """Completion, help and configuration import all commands."""
+    check = f"import sys, {command}; sys.exit({work!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

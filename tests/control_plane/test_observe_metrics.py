@@ -44,7 +44,7 @@ from lanesum_fabric.program.capabilities import SLOT
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_switch.api import CounterValue
 from lanesum_switch.cli import switch as switch_command
-from lanesum_switch.cli.switch import switch_samples
+from lanesum_switch.cli.samples import switch_samples
 from lanesum_switch.dataplane import EmbeddedSwitch
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request

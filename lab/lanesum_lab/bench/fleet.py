@@ -28,7 +28,8 @@ from lanesum_fabric.topology import Topology, load
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.places import free_block
 from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
-from lanesum_lab.run.plan import RunOptions, RunPlan, make_plan
+from lanesum_lab.run.options import RunOptions
+from lanesum_lab.run.plan import RunPlan, make_plan
 from lanesum_lab.run.site import At, Scratch, here, start_plan
 from lanesum_switch.faults.links import LinkFaults
 

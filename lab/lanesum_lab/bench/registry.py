@@ -72,7 +72,7 @@ def option(default: _Value, text: str, *, flag: str = "", low: float | None = No
         separator: character between the values of a tuple.
     """
     made: Any = dataclasses.field(default=default, metadata={_OPTION: (text, flag, low, separator)})
-    return typing.cast("_Value", made)
+    return typing.cast(_Value, made)
 
 
 def repeats(default: int) -> int:

@@ -10,7 +10,7 @@ from rich.markup import escape
 from lanesum.errors import MissingToolError
 from lanesum_control.cli.console import console
 from lanesum_fabric.cli.options import options_of, typer_main
-from lanesum_lab.run.plan import RunOptions
+from lanesum_lab.run.options import RunOptions
 
 
 @options_of(RunOptions)

@@ -15,10 +15,6 @@ from lanesum import logs
 from lanesum.cli.signals import limit_heaps, raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
 from lanesum_fabric.cli.options import Insecure, LogFormat, Loopback, Metrics, Tls, Topology, typer_main
-from lanesum_fabric.metrics.families import SWITCH, Samples
-from lanesum_fabric.program.capabilities import ABSORBING, SLOT, last_name
-from lanesum_switch.api import ActionCall
-from lanesum_switch.dataplane import EmbeddedSwitch
 
 
 def switch(
@@ -60,7 +56,7 @@ def switch(
     from lanesum_fabric.program.capabilities import DEFAULT_DEVICE_ID
     from lanesum_fabric.topology import load
     from lanesum_switch.bfruntime import BfRuntimeServer
-    from lanesum_switch.cli.switch import switch_samples
+    from lanesum_switch.cli.samples import switch_samples
     from lanesum_switch.dataplane import EmbeddedSwitch
     from lanesum_switch.faults.links import LinkFaults
     from lanesum_switch.faults.plan import FaultPlan
@@ -165,30 +161,3 @@ def port_at(option: str, text: str, example: str) -> tuple[int, str]:
 
 
 main = typer_main("switch", switch)
-
-
-def switch_samples(switch: EmbeddedSwitch) -> Samples:
-    """Return the samples of a switch; a program that is loaded resets them, as a restart does."""
-    absorbed = _absorbed(switch)  # before the counts, which include it
-    samples, counts = Samples(SWITCH), switch.counts
-    for port, packets in counts.by_port_in.items():
-        samples.add("lanesum_softswitch_received_packets_total", packets, port)
-    for port, packets in counts.by_port_out.items():
-        samples.add("lanesum_softswitch_sent_packets_total", packets, port)
-    samples.add("lanesum_softswitch_dropped_packets_total", max(0, counts.dropped - absorbed))
-    samples.add("lanesum_softswitch_absorbed_packets_total", absorbed)
-    samples.add("lanesum_softswitch_parser_errors_total", counts.parser_errors)
-    samples.add("lanesum_softswitch_program_errors_total", counts.program_errors)
-    return samples
-
-
-def _absorbed(switch: EmbeddedSwitch) -> int:
-    """Return the number of contributions that slots absorbed; 0 for programs without slots."""
-    entries = switch.tables[SLOT].entries() if SLOT in switch.tables else []
-    return sum(
-        entry.counter.packets
-        for entry in entries
-        if entry.counter is not None
-        and isinstance(entry.target, ActionCall)
-        and last_name(entry.target.action) in ABSORBING
-    )

@@ -22,7 +22,7 @@ from lanesum.cli import server
 from lanesum.cli.app import command
 from lanesum.errors import ConfigurationError
 from lanesum_control.cli import job
-from lanesum_control.cli.config import script
+from lanesum_control.cli.completion import script
 from lanesum_control.cli.configuration import arguments, check
 from lanesum_control.cli.tree import commands, installed
 from lanesum_fabric.cli.options import TyperMain

@@ -13,7 +13,8 @@ import pytest
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum_lab import targets, veth
 from lanesum_lab.run import plan as plan_module
-from lanesum_lab.run.plan import RunOptions, RunPlan, line_rate_mbit
+from lanesum_lab.run.options import RunOptions
+from lanesum_lab.run.plan import RunPlan, line_rate_mbit
 from lanesum_lab.run.site import Scratch, training_arguments, training_environment
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum_fabric.topology.files import parse
-from lanesum_lab.run.plan import RunOptions, RunPlan, make_plan
+from lanesum_lab.run.options import RunOptions
+from lanesum_lab.run.plan import RunPlan, make_plan
 from lanesum_lab.run.site import Scratch, start_plan
 
 

@@ -23,7 +23,8 @@ from lanesum_fabric.topology.files import parse
 from lanesum_lab import targets
 from lanesum_lab.run import plan as plan_module
 from lanesum_lab.run.mininet_net import mininet_network
-from lanesum_lab.run.plan import RunOptions, make_plan
+from lanesum_lab.run.options import RunOptions
+from lanesum_lab.run.plan import make_plan
 
 
 def lanesum(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -248,7 +249,7 @@ def test_root_without_privileges_gets_loopback(tmp_path: Path) -> None:
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("needs root and setpriv, to give up privileges")
     code = (
-        "from lanesum_lab.run.plan import RunOptions; from lanesum_lab.run.plan import make_plan; "
+        "from lanesum_lab.run.options import RunOptions; from lanesum_lab.run.plan import make_plan; "
         "p = make_plan(RunOptions()); "
         "print(p.runner, '|', p.why)"
     )

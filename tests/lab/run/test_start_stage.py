@@ -13,7 +13,8 @@ from lanesum.cli.signals import READY
 from lanesum.launch.supervisor import ProcessFailedError
 from lanesum.rpc import controller as rpc
 from lanesum_lab.run import start
-from lanesum_lab.run.plan import RunOptions, RunPlan, make_plan
+from lanesum_lab.run.options import RunOptions
+from lanesum_lab.run.plan import RunPlan, make_plan
 from lanesum_lab.run.site import Scratch, Site, here
 from lanesum_lab.run.supervisor import RunSupervisor
 from lanesum_switch.faults.topology_names import CONTROLLER
