@@ -9,6 +9,7 @@ the mean of its shards alone. The process group gathers the parameters, or with 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
@@ -97,34 +98,17 @@ def _attach_shards(
             "Shard all modules over one mesh of one dimension.",
         )
     groups = {name: module._get_fsdp_state()._fsdp_param_groups for name, module in modules.items()}
-    for own in (own for of_module in groups.values() for own in of_module):
-        for comm, default, what in (
-            (own._reduce_scatter_comm, DefaultReduceScatter, "reduce-scatter"),
-            (own._all_gather_comm, DefaultAllGather if gather else object, "all-gather"),
-        ):
-            if type(comm) is not default and default is not object:
-                raise ConfigurationError(
-                    f"The model has the {what} {type(comm).__name__} already.",
-                    f"Attach once; or shard the model anew, without set_custom_{what.replace('-', '_')} and allocators "
-                    "of its own.",
-                )
+    all_groups = [own for of_module in groups.values() for own in of_module]
+    _check_default([own._reduce_scatter_comm for own in all_groups], DefaultReduceScatter, "reduce-scatter")
+    if gather:
+        _check_default([own._all_gather_comm for own in all_groups], DefaultAllGather, "all-gather")
     state = state_of(meshes.pop().get_group(), **options)
-    if state.error_feedback is not None or state.codec.traits.keeps_error_feedback:
+    try:
+        _check_job(state, gather)
+    except ConfigurationError:
         state._warn_unused.detach()
         state.leave()  # all ranks raise this
-        raise ConfigurationError(
-            f"Codec {state.codec.name} has error feedback here, as large as the whole model on every rank; full "
-            "sharding keeps none.",
-            "Use codec fixed, or thc without error and budget, in a job without a quorum.",
-        )
-    if gather and state.session.ticket.quorum not in (0, state.session.ticket.workers):
-        state._warn_unused.detach()
-        state.leave()  # all ranks raise this
-        raise ConfigurationError(
-            f"gather is {gather!r}, and a result of job {state.session.ticket.label} needs only "
-            f"{state.session.ticket.quorum} of {state.session.ticket.workers} workers.",
-            "Leave gather out, or admit the job without a quorum.",
-        )
+        raise
     for name, module in modules.items():
         if not groups[name]:
             continue
@@ -132,6 +116,34 @@ def _attach_shards(
         if gather:
             module.set_custom_all_gather(GatheredShards(state, f"{name or 'root'}.parameters", gather == "int8"))
     return state
+
+
+def _check_default(comms: Sequence[object], default: type, what: str) -> None:
+    """Raise ConfigurationError if the model has a collective of its own."""
+    for comm in comms:
+        if type(comm) is not default:
+            raise ConfigurationError(
+                f"The model has the {what} {type(comm).__name__} already.",
+                f"Attach once; or shard the model anew, without set_custom_{what.replace('-', '_')} and allocators of "
+                "its own.",
+            )
+
+
+def _check_job(state: State, gather: Gather) -> None:
+    """Raise ConfigurationError if the job cannot reduce-scatter the gradients, or gather the parameters."""
+    if state.error_feedback is not None or state.codec.traits.keeps_error_feedback:
+        raise ConfigurationError(
+            f"Codec {state.codec.name} has error feedback here, as large as the whole model on every rank; full "
+            "sharding keeps none.",
+            "Use codec fixed, or thc without error and budget, in a job without a quorum.",
+        )
+    ticket = state.session.ticket
+    if gather and ticket.quorum not in (0, ticket.workers):
+        raise ConfigurationError(
+            f"gather is {gather!r}, and a result of job {ticket.label} needs only {ticket.quorum} of {ticket.workers} "
+            "workers.",
+            "Leave gather out, or admit the job without a quorum.",
+        )
 
 
 class GatheredShards(DefaultAllGather):
