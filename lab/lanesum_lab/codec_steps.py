@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Result, Round, Steps, Vector, Words, never
-from lanesum.codecs.checks import checked_vector, gathered_shape, gathering, refuse_not_finite, summed
+from lanesum.codecs.checks import checked_vector, refuse_not_finite, summed
+from lanesum.codecs.gathered import gathered_shape, gathering
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import WORD_BITS

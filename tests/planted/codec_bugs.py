@@ -131,12 +131,16 @@ CODECS = (
     ),
     *bugs(
         "codecs",
-        f"{_HOST}/codecs/checks.py",
+        f"{_HOST}/codecs/gathered.py",
         (
             "all workers write the values of worker 0",
             "words[context.worker * message.size : (context.worker + 1) * message.size] = message",
             "words[: message.size] = message",
         ),
+    ),
+    *bugs(
+        "codecs",
+        f"{_HOST}/codecs/checks.py",
         (
             "gathered values of a quorum are accepted",
             "if (counts != context.workers).any() if",

@@ -1,30 +1,14 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the vectors that codecs get and of the aggregates of their rounds, and all-gather by sums.
-
-In such a sum each worker has words of its own, and the words of all others are zero. It is for messages that cannot be
-added. Each worker sends and receives as many words as all messages have together.
-"""
+"""Checks of the vectors that codecs get, and of the aggregates of their rounds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NoReturn
 
 import numpy as np
 
-from lanesum.codecs.base import (
-    Aggregate,
-    CodecContext,
-    CodecError,
-    Round,
-    RoundShape,
-    UnencodableError,
-    Vector,
-    Words,
-    never,
-)
-from lanesum.protocol.lanes import LaneOp
+from lanesum.codecs.base import Aggregate, CodecContext, CodecError, RoundShape, UnencodableError, Vector, Words
 
 # A comparison with a type constructs a dtype every time.
 _FLOAT32, _UINT32 = np.dtype(np.float32), np.dtype(np.uint32)
@@ -97,20 +81,6 @@ def uniform_contributors(aggregate: Aggregate) -> int | None:
     if counts.size and (counts == counts.flat[0]).all():
         return int(counts.flat[0])
     return None
-
-
-def gathered_shape(words: int, workers: int) -> RoundShape:
-    """Return the shape of the round in which ``workers`` workers gather messages of ``words`` words."""
-    return RoundShape(LaneOp.ADD32, words * workers)
-
-
-def gathering(
-    message: Words, workers: int, context: CodecContext, label: str = "values", last: Callable[[], bool] = never
-) -> Round:
-    """Return the round in which this worker sends ``message``; :func:`summed` checks its aggregate."""
-    words = np.zeros(workers * message.size, np.uint32)
-    words[context.worker * message.size : (context.worker + 1) * message.size] = message
-    return Round(LaneOp.ADD32, words, label=label, last=last)
 
 
 def summed(reply: Aggregate, shape: RoundShape, context: CodecContext) -> Words:

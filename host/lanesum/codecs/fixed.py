@@ -40,15 +40,8 @@ from lanesum.codecs.base import (
     never,
     round_in_pieces,
 )
-from lanesum.codecs.checks import (
-    checked_vector,
-    checked_words,
-    gathered_shape,
-    gathering,
-    refuse_not_finite,
-    summed,
-    uniform_contributors,
-)
+from lanesum.codecs.checks import checked_vector, checked_words, refuse_not_finite, summed, uniform_contributors
+from lanesum.codecs.gathered import gathered_shape, gathering
 from lanesum.codecs.kernels.dispatch import kernels, threads
 from lanesum.codecs.kernels.interface import BlockUnits
 from lanesum.codecs.kernels.reference import INFINITY_BITS

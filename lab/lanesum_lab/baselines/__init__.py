@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Baselines: published codecs behind the same interface, for comparisons.
 
-Messages that can be added are summed; others are gathered (:mod:`lanesum.codecs.checks`). The code uses NumPy and is
+Messages that can be added are summed; others are gathered (:mod:`lanesum.codecs.gathered`). The code uses NumPy and is
 not optimized for speed, except that of ``thc-paper``, which uses the kernels of ``thc``.
 """
 

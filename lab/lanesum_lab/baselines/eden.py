@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, Result, RoundShape, Steps, Vector, Words
-from lanesum.codecs.checks import gathered_shape
+from lanesum.codecs.gathered import gathered_shape
 from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.philox import RandomStream, expand_signs, random_words
 from lanesum.codecs.norms import non_negative

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, Result, RoundShape, Steps, UnencodableError, Vector, Words
-from lanesum.codecs.checks import gathered_shape
+from lanesum.codecs.gathered import gathered_shape
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import FLOAT32_NMSE, CodecTraits
 from lanesum.errors import ConfigurationError

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Round, RoundGroup, RoundShape, Vector, Words
-from lanesum.codecs.checks import gathered_shape, gathering, summed
+from lanesum.codecs.checks import summed
+from lanesum.codecs.gathered import gathered_shape, gathering
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.registry import register
 from lanesum.errors import ConfigurationError

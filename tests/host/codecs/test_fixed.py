@@ -14,7 +14,8 @@ from hypothesis.extra import numpy as hnp
 
 from lanesum import codecs
 from lanesum.codecs import Aggregate, CodecContext, CodecError, FixedPoint, UnencodableError
-from lanesum.codecs.checks import gathered_shape, summed, uniform_contributors
+from lanesum.codecs.checks import summed, uniform_contributors
+from lanesum.codecs.gathered import gathered_shape
 from lanesum.codecs.kernels import reference
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.codecs.kernels.interface import BlockUnits
