@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import socket
+from pathlib import Path
 
 import torch.distributed as dist
 
@@ -68,7 +69,8 @@ def admitted_job(
     leads = dist.get_rank(group) == 0
     awaited = range(dist.get_world_size(group) if leads else 0)
     try:
-        servers: notes.Note = _servers(address) if leads else None
+        listed = rpc.call(address, rpc.JOBS, {}, connect_s=rpc.CONNECT_S) if leads else {}
+        servers: notes.Note = json.dumps(listed.get("servers", [])) if leads else None
     except LanesumError as error:
         servers = error
     try:
@@ -93,11 +95,6 @@ def release(controller: str, job: str) -> None:
     if job in _admitted:
         with contextlib.suppress(rpc.ControllerError):
             rpc.call(controller, rpc.REMOVE, {"job": job}, connect_s=rpc.CONNECT_S)
-
-
-def _servers(controller: str) -> str:
-    """Return the addresses of the controller's servers as JSON."""
-    return json.dumps(rpc.call(controller, rpc.JOBS, {}, connect_s=rpc.CONNECT_S).get("servers", []))
 
 
 def _place(own: str, servers: str) -> str:
@@ -142,7 +139,10 @@ def _admit(
 
 def _run() -> str:
     """Return a name of this process and its restarts: of the run of torchrun, and of the rank."""
-    run = os.environ.get(environment.RUN_ID, "none")
-    if run == "none":  # torchrun without a rendezvous: no other run has this port of the host
-        run = f"{socket.gethostname()}:{os.environ.get(environment.MASTER_PORT, '')}"
+    run, here = os.environ.get(environment.RUN_ID), socket.gethostname()
+    if run is None:  # no torchrun: no other run has this port of the host
+        run = f"{here}:{os.environ.get(environment.MASTER_PORT, '')}"
+    elif run == "none":  # without a name: torchrun's process outlives restarts, the port may not
+        started = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[19]  # proc_pid_stat(5)
+        run = f"{here}:{os.getppid()}-{started}"
     return f"{run}.{dist.get_rank()}"

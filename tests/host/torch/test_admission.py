@@ -202,6 +202,15 @@ def test_attach_after_restart_of_run_renews_incarnation(ranks: Ranks, site: Site
     assert site.jobs() == ["run7.01"]
 
 
+def test_run_without_name_keeps_its_jobs_name(ranks: Ranks, site: Site) -> None:
+    """A restart of torchrun may get another port."""
+    for port in ("29501", "29502"):
+        variables = {"TORCHELASTIC_RUN_ID": "none", "MASTER_PORT": port, "LANESUM_CONTROLLER": site.address}
+        ranks.run(train, [variables, variables], {"codec": "fixed"})
+    admitted = [event.whom for event in site.controller.events.since(0) if event.what.startswith("admitted")]
+    assert len(admitted) == 2 and len({name.rpartition(".")[0] for name in admitted}) == 1, admitted
+
+
 def refusal(variables: dict[str, str], options: dict[str, object]) -> tuple[str, str]:
     """Return type and message of the error."""
     with environment(variables), pytest.raises(LanesumError) as caught:
