@@ -29,6 +29,7 @@ from tests.paths import ROOT
 DEPLOY = ROOT / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 MANIFESTS = DEPLOY / "kubernetes"
+JOB = MANIFESTS / "job"
 PORTS = {
     "server": {UDP_PORT, rpc.DEFAULT_SERVER_PORT},
     "controller": {rpc.DEFAULT_PORT},
@@ -226,16 +227,47 @@ def test_manifests_controller_names_the_servers_service() -> None:
     assert settings["controller"]["server"] == [f"lanesum-server.lanesum-server:{rpc.DEFAULT_SERVER_PORT}"]
 
 
+def job_manifests() -> list[dict[str, Any]]:
+    """Return the manifests of the training Job."""
+    files = yaml.safe_load((JOB / "kustomization.yaml").read_text())["resources"]
+    return [one for file in files for one in yaml.safe_load_all((JOB / file).read_text())]
+
+
+def test_job_runs_commands_with_few_privileges() -> None:
+    found = {one["kind"]: one for one in job_manifests()}
+    assert set(found) == {"Namespace", "Service", "Job"}
+    job, service = found["Job"]["spec"], found["Service"]
+    pod = job["template"]["spec"]
+    assert service["spec"]["selector"] == job["template"]["metadata"]["labels"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    (doctor,), (train,) = pod["initContainers"], pod["containers"]
+    assert [check_command(one["args"]) for one in (doctor, train)] == ["doctor", "launch"]
+    values = {one["name"]: one.get("value") for one in train["env"]}
+    assert values["WORLD_SIZE"] == str(job["completions"]) == str(job["parallelism"])
+    assert values["MASTER_ADDR"] == f"{found['Job']['metadata']['name']}-0.{service['metadata']['name']}"
+    assert pod["subdomain"] == service["metadata"]["name"]
+    assert values[environment.CONTROLLER] == f"lanesum-controller.lanesum-controller:{rpc.DEFAULT_PORT}"
+    folder = next(mount["mountPath"] for mount in train["volumeMounts"] if mount["name"] == "tls")
+    assert values[environment.TLS] == folder and Path(values[environment.TOKEN_FILE] or "").parent == Path(folder)
+    for one in (doctor, train):
+        assert one["image"] == "lanesum-worker" and one["resources"]["limits"]["memory"]
+        context = one["securityContext"]
+        assert context["capabilities"] == {"drop": ["ALL"]} and context["readOnlyRootFilesystem"]
+        assert {mount["name"] for mount in one["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
+
+
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_kustomization_builds_all_manifests() -> None:
     built = subprocess.run(["kubectl", "kustomize", MANIFESTS], capture_output=True, text=True, check=True)
     kinds = [one["kind"] for one in yaml.safe_load_all(built.stdout)]
     assert sorted(kinds) == sorted([*(one["kind"] for one in all_manifests()), *["ConfigMap"] * 2])
+    built = subprocess.run(["kubectl", "kustomize", JOB], capture_output=True, text=True, check=True)
+    assert {one["kind"] for one in yaml.safe_load_all(built.stdout)} == {one["kind"] for one in job_manifests()}
 
 
 def test_manifests_fit_the_schemas_of_kubernetes() -> None:
     schemas = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
-    for one in all_manifests():
+    for one in [*all_manifests(), *job_manifests()]:
         schemas.validate(one, "1.31", strict=True)
         with pytest.raises(schemas.ValidationError):
             schemas.validate({**one, "metadata": {"nmae": "x"}}, "1.31", strict=True)

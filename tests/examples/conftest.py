@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,11 +18,23 @@ import pytest
 from lanesum.server import AggregationServer
 from lanesum_control.controller.controller import Controller, JobRequest
 from lanesum_control.controller.service import ControllerService
+from lanesum_control.jobs.records import DEFAULT_LEASE_S
 from lanesum_control.planner.network import Network
 from lanesum_fabric.topology import load
 from tests.paths import ROOT
+from tests.waiting import wait_until
 
+DEMO = "demo"
 WORKERS = ("w1", "w2")
+
+
+class LateClock:
+    """A clock for leases, set forward by ``ahead_s``."""
+
+    ahead_s = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self.ahead_s
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +44,28 @@ class Site:
     controller: Controller
     server: AggregationServer
     address: str
+    clock: LateClock
+
+    def jobs(self) -> list[str]:
+        """Return the names of the jobs that hold slots, except that of the fixture."""
+        return [job.request.name for job in self.controller.jobs() if job.request.name != DEMO]
+
+    def kill(self, *launches: subprocess.Popen[str]) -> None:
+        """Kill a training once its ranks have joined their job; its slots return with the lease."""
+        wait_until(lambda: any(job.joined == {0, 1} for job in self.controller.jobs()))
+        assert len(self.jobs()) == 1
+        for launch in launches:
+            os.killpg(launch.pid, signal.SIGKILL)
+            launch.communicate()
+        wait_until(lambda: "alive" not in self.states())
+        self.clock.ahead_s += DEFAULT_LEASE_S + 1.0
+        self.controller.expire()
+        assert self.jobs() == []
+
+    def states(self) -> set[str]:
+        """Return the states of all workers."""
+        figures = self.controller.workers.figures(self.controller.jobs())
+        return {worker.state for workers in figures.values() for worker in workers}
 
     def arguments(self, job: str) -> list[str]:
         return [f"--controller={self.address}", f"--job={job}"]
@@ -39,10 +75,11 @@ class Site:
 def site() -> Iterator[Site]:
     with AggregationServer(("127.19.0.97", 0)) as server:
         network = dataclasses.replace(Network.of(load("star4"), loopback=True), servers=(server.address,))
-        controller = Controller(network, server)
-        controller.admit(JobRequest("demo", WORKERS, codec="fixed", udp_port=29541))
+        clock = LateClock()
+        controller = Controller(network, server, clock=clock)
+        controller.admit(JobRequest(DEMO, WORKERS, codec="fixed", udp_port=29541))
         with ControllerService(controller, "127.0.0.1:0") as service:
-            yield Site(controller, server, f"127.0.0.1:{service.port}")
+            yield Site(controller, server, f"127.0.0.1:{service.port}", clock)
 
 
 def start(command: list[str], **variables: str) -> subprocess.Popen[str]:
@@ -54,7 +91,8 @@ def start_program(command: list[str], variables: Mapping[str, str]) -> subproces
     path = os.pathsep.join(["examples", os.environ["PYTHONPATH"]])
     settings = {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **settings, **variables}, text=True, **pipes)
+    environment = {**os.environ, **settings, **variables}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, text=True, start_new_session=True, **pipes)
 
 
 def output_of(process: subprocess.Popen[str]) -> str:
