@@ -83,9 +83,9 @@ def summary_table(result: dict[str, Any]) -> str:
     table = _markdown(("links", *by), ((links, *(row[name] for name in by)) for links, row in rows.items()))
     first, machine = result["figures"][0], result["machine"]
     conditions = (
-        f"One all-reduce of {first['values']:,} float32 values over {first['workers']} workers, by PyTorch over gloo "
-        f"and by two codecs of lanesum; medians of {result['repeats']} runs. Each worker is behind a link with that "
-        "rate in each direction. One aggregation server, in the native extension, stands where a switch would be; no "
+        f"One all-reduce of {first['values']:,} float32 values over {first['workers']} workers, by PyTorch over gloo, by "
+        "[quantized all-reduces](docs/codec-baselines.md#baselines) over it, and by two codecs of lanesum; medians of "
+        f"{result['repeats']} runs. Each worker is behind a link with that rate in each direction. One aggregation server, in the native extension, stands where a switch would be; no "
         f"switch took part. All processes share a machine with {machine['cores']} cores ({machine['processor']}). "
         f"Commit {machine['commit']}."
     )
@@ -404,7 +404,9 @@ def _kept(results: str) -> Any:
 
 def _wrapped(text: str) -> str:
     lines = text.splitlines()
-    return "\n".join(line if line.startswith("|") else textwrap.fill(line, 120) for line in lines)
+    return "\n".join(
+        line if line.startswith("|") else textwrap.fill(line, 120, break_on_hyphens=False) for line in lines
+    )
 
 
 def published() -> dict[Path, str]:
@@ -415,7 +417,9 @@ def published() -> dict[Path, str]:
         text = f"Not measured yet: `--measure {Path(results).stem}`."
         if (RESULTS / results).exists():
             result = _kept(results)
-            text = table(result) + (f"\n\nCommand: `{result['command']}`" if "command" in result else "")
+            text = table(result)
+            if "command" in result and result["command"] not in text:
+                text += f"\n\nCommand: `{result['command']}`"
         pages[path] = replace_generated(pages.get(path, path.read_text()), name, _wrapped(text))
     return pages
 
