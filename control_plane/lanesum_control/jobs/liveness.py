@@ -16,7 +16,8 @@ from typing import Any
 from lanesum.rpc import controller as rpc
 
 #: Time in which a worker whose stream has ended may open another one.
-#: The second one is for a host that did not answer: its worker detects the end some seconds later or sooner.
+#: The second one is for an end that is not the worker's: its host did not answer, and it detects the end some seconds
+#: later or sooner; or its token was withdrawn, and all workers of a tenant come back at once.
 RECONNECT_S, CUT_OFF_RECONNECT_S = 0.3, 10.0
 #: Open streams of one worker, at most: a new one may open before the end of the old one is detected.
 STREAMS_PER_WORKER = 2
@@ -80,7 +81,7 @@ class Watch:
         self.wake()
 
     def close(self, is_cut_off: bool = False) -> None:
-        """End the stream at the controller; idempotent. ``is_cut_off``: the host did not answer any more."""
+        """End the stream at the controller; idempotent. ``is_cut_off``: not by the worker, see ``Messages.close``."""
         self._unwatch(self, is_cut_off)
 
 

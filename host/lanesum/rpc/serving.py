@@ -38,7 +38,7 @@ class Messages(Protocol):
         """Return the next message without waiting; None if there is none yet."""
 
     def close(self, is_cut_off: bool = False) -> None:
-        """End the stream; idempotent. ``is_cut_off``: the host of the caller did not answer any more."""
+        """End the stream; idempotent. ``is_cut_off``: the caller's host is silent, or its token was withdrawn."""
 
 
 #: Takes a message, its caller, and a function that any thread may call when there may be a message; returns the stream.
@@ -113,7 +113,7 @@ def _stream_method(handler: StreamHandler, max_bytes: int | None) -> CallHandler
                     return
                 await changed.wait()
         finally:
-            closing = asyncio.ensure_future(call.run(lambda: stream.close(call.is_cut_off)))
+            closing = asyncio.ensure_future(call.run(lambda: stream.close(call.is_cut_off or call.revoked)))
             while not closing.done():  # the end of the call cancels this task, also while it waits for a thread
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.shield(closing)

@@ -60,6 +60,7 @@ class Counting:
         return {"number": self.sent}
 
     def close(self, is_cut_off: bool = False) -> None:
+        self.is_cut_off = is_cut_off
         self.closed.set()
 
 
@@ -621,6 +622,7 @@ def test_revoked_caller_loses_streams_and_silent_calls() -> None:
             assert code_of(ended) == CODES.UNAUTHENTICATED
             assert silent[0].status() == CODES.UNAUTHENTICATED.value[0]
         assert site.opened[0].closed.wait(WAIT_S)
+        assert site.opened[0].is_cut_off, "the caller did not end it"
         assert not site.opened[1].closed.is_set() and opened["bob"].is_active()
         site.release.set()
         assert in_work.result(WAIT_S) == encode({"waited": True})
