@@ -36,6 +36,7 @@ from lanesum_lab.markdown import replace_generated
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = "benchmarks/results/README.md"
+_BARE = "lanesum bench allreduce"  # whose defaults may change
 TRAINING_PAGE = "benchmarks/results/training.md"
 PARTS_PAGE = "benchmarks/results/parts.md"
 THC_PAGE = "docs/codec-thc.md"
@@ -79,15 +80,16 @@ def summary_table(result: dict[str, Any]) -> str:
             if figure["by"] != allreduce.GLOO:
                 times += f", {figure['times_gloo']['median']:.2f} times as fast"
             rows.setdefault(links, {})[figure["by"]] = times
-    by = tuple(dict.fromkeys(figure["by"] for figure in result["figures"]))
+    by = tuple(dict.fromkeys(one["by"] for one in result["figures"] if one["by"] not in allreduce.PEERS["cpu"]))
     table = _markdown(("links", *by), ((links, *(row[name] for name in by)) for links, row in rows.items()))
     first, machine = result["figures"][0], result["machine"]
     conditions = (
-        f"One all-reduce of {first['values']:,} float32 values over {first['workers']} workers, by PyTorch over gloo, by "
-        "[quantized all-reduces](docs/codec-baselines.md#baselines) over it, and by two codecs of lanesum; medians of "
-        f"{result['repeats']} runs. Each worker is behind a link with that rate in each direction. One aggregation server, in the native extension, stands where a switch would be; no "
+        f"One all-reduce of {first['values']:,} float32 values over {first['workers']} workers, by PyTorch over gloo "
+        f"and by two codecs of lanesum; medians of {result['repeats']} runs. Each worker is behind a link with that "
+        "rate in each direction. One aggregation server, in the native extension, stands where a switch would be; no "
         f"switch took part. All processes share a machine with {machine['cores']} cores ({machine['processor']}). "
-        f"Commit {machine['commit']}."
+        f"Commit {machine['commit']}. [Quantized all-reduces](docs/codec-baselines.md#baselines) over gloo were slower "
+        "than `thc` ([table](benchmarks/results/README.md#all-reduce))."
     )
     sizes = (
         f"Results had {result.get('accumulator_words') or _sizes(result)['accumulator_words']} words, with a window of "
@@ -105,7 +107,7 @@ def _sizes(result: dict[str, Any]) -> dict[str, Any]:
 
 def allreduce_command(result: dict[str, Any]) -> str:
     """Return the command that repeats a result of ``lanesum bench allreduce``; earlier results have none."""
-    if "command" in result:
+    if result.get("command", _BARE) != _BARE:
         return str(result["command"])
     figures = result["figures"]
     options = {
@@ -118,7 +120,7 @@ def allreduce_command(result: dict[str, Any]) -> str:
     ways = dict.fromkeys(figure["by"] for figure in figures if figure["by"] != allreduce.GLOO)
     peers = [way for way in ways if way in allreduce.PEERS["cpu"]]
     found = ",".join(way for way in ways if way not in peers)
-    return " ".join(["lanesum bench allreduce", *words, f"--codecs {found}", f"--peers '{','.join(peers)}'"])
+    return " ".join([_BARE, *words, f"--codecs {found}", f"--peers '{','.join(peers)}'"])
 
 
 def sweep_table(result: dict[str, Any]) -> str:
