@@ -109,9 +109,9 @@ QUOTAS = (
             "self.base <= other.end and other.base <= self.end",
         ),
         (
-            "the last guaranteed slot is refused",
-            "if guaranteed + claim.quota > slots:",
-            "if guaranteed + claim.quota >= slots:",
+            "one slot too many is guaranteed",
+            "for claim in jobs) <= slots:",
+            "for claim in jobs) <= slots + 1:",
         ),
         ("a shared range goes beyond its pool", "if base + count > pool.end:", "if False:"),
         (
@@ -121,8 +121,8 @@ QUOTAS = (
         ),
         (
             "low priorities come first",
-            "-claim.priority, claim.order, claim.job)",
-            "claim.priority, claim.order, claim.job)",
+            "-self.priority, self.order, self.job)",
+            "self.priority, self.order, self.job)",
         ),
         (
             "ranges grow before others are cut",

@@ -96,6 +96,7 @@ class Reconciler:
             name: SwitchHandle(name, switch, network.seen[name].values(), events, network.ports(name))
             for name, switch in switches.items()
         }
+        self._seen = network.seen  # the last hosts and paths that were written
         self._moved: dict[int, dict[str, Moved]] = {}  # switches that do not sum, by job and switch
         self._summing: dict[int, set[str]] = {}  # switches that sum, by job, lost ones included
         self._noted: Mapping[int, Placement] = {}  # of the last ``note_moves``
@@ -200,8 +201,11 @@ class Reconciler:
         known = {name: handle for name, handle in self._switches.items() if name in network.switches}
         capacity = {name: handle.switch.slots for name, handle in known.items()}
         reasons = self._unavailable(jobs, held, network.switches)
-        known_parts = {*network.spines, *network.spine_links}
-        network = network.avoiding({name: rank for name, rank in self._ranks().items() if name in known_parts})
+        ranks = self._ranks()
+        if ranks:
+            known_parts = {*network.spines, *network.spine_links}
+            ranks = {name: rank for name, rank in ranks.items() if name in known_parts}
+        network = network.avoiding(ranks)
         does = self.capabilities
         return plan(network, capacity, jobs.values(), held, reasons, does, self.quotas, strict, self.plan)
 
@@ -279,11 +283,14 @@ class Reconciler:
         """
         upper = {self._network.upper, *self._network.spines}
         upper_last = sorted(self._switches.values(), key=lambda handle: handle.name in upper)
-        todo = [(handle, handle.changes(tables[handle.name])) for handle in upper_last]
+        found = [(handle, handle.changes(tables[handle.name])) for handle in upper_last]
+        todo = [(handle, changes) for handle, changes in found if changes is not None]
         for handle, changes in reversed(todo):
             handle.write(changes.leave)
-        for handle, _ in todo:
-            handle.route(network.seen[handle.name].values())
+        if network.seen is not self._seen:
+            for handle in upper_last:
+                handle.route(network.seen[handle.name].values())
+            self._seen = network.seen
         for handle, changes in reversed(todo):
             handle.write(changes.cut)
         for handle, changes in todo:
@@ -319,10 +326,10 @@ class Reconciler:
             noted, self._noted = self._noted, self.plan.placements
             is_whole = all(handle.down is None for handle in self._switches.values())
             for name, job in self.jobs.items():
-                placement = self.plan.placements[job.number]
-                is_same = placement is noted.get(job.number) and not placement.left_out
-                if is_whole and is_same and before.get(job.number) == {}:
-                    self._summing[job.number], self._moved[job.number] = summed[job.number], {}
+                number = job.number
+                placement = self._noted[number]
+                if is_whole and placement is noted.get(number) and before.get(number) == {} and not placement.left_out:
+                    self._summing[number], self._moved[number] = summed[number], {}
                     continue
                 summing = {assignment.switch for assignment in placement.assignments}
                 down = {at: why for at in summing if (why := self._switches[at].down) is not None}

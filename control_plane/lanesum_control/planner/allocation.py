@@ -13,8 +13,9 @@ range shrinks to the part that it keeps, then it grows to its new length.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lanesum_control.errors import QuotaError
 
@@ -31,6 +32,7 @@ class SlotClaim:
         priority: jobs of a higher one get the rest first.
         order: age; lower is older.
         of_tenant: priority of its tenant, which counts before its own.
+        rank: claims of a lower one get the rest first.
     """
 
     job: int
@@ -40,6 +42,10 @@ class SlotClaim:
     priority: int = 0
     order: int = 0
     of_tenant: int = 0
+    rank: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rank", (-self.of_tenant, -self.priority, self.order, self.job))
 
     @property
     def shared(self) -> bool:
@@ -98,12 +104,14 @@ def allocate(capacity: Mapping[str, int], claims: Sequence[SlotClaim], held: Ran
 
 
 def _by_priority(claims: Iterable[SlotClaim]) -> list[SlotClaim]:
-    return sorted(claims, key=lambda claim: (-claim.of_tenant, -claim.priority, claim.order, claim.job))
+    return sorted(claims, key=operator.attrgetter("rank"))
 
 
 def _check_quotas(capacity: Mapping[str, int], own: Mapping[str, Sequence[SlotClaim]]) -> None:
     for switch, slots in capacity.items():
         guaranteed, jobs = 0, own[switch]
+        if sum(claim.quota for claim in jobs) <= slots:
+            continue
         for claim in sorted(jobs, key=lambda claim: (claim.order, claim.job)):
             if guaranteed + claim.quota > slots:
                 others = sum(1 for one in jobs if one is not claim)
@@ -122,11 +130,12 @@ def _counts(capacity: Mapping[str, int], claims: Sequence[SlotClaim]) -> dict[in
     """Return the length of every job's own range."""
     own = [claim for claim in claims if not claim.shared]
     counts = {claim.job: claim.quota for claim in own}
-    free = dict(capacity)
-    for claim in own:
+    wanting = _by_priority(claim for claim in own if claim.slots > claim.quota)
+    free = dict(capacity) if wanting else {}
+    for claim in own if wanting else ():
         for switch in claim.switches:
             free[switch] -= claim.quota
-    for claim in _by_priority(own):
+    for claim in wanting:
         more = min([claim.slots - claim.quota, *(free[switch] for switch in claim.switches)])
         counts[claim.job] += more
         for switch in claim.switches:
@@ -196,12 +205,15 @@ def _share(
 
     A job keeps its range while it fits, because every move costs writes at the switches.
     """
+    shared = _by_priority(claim for claim in claims if claim.shared)
+    if not shared:
+        return
     pools = {
         switch: max(_gaps(slots, result[switch].values()), key=lambda gap: gap.count, default=SlotRange(0, 0))
         for switch, slots in capacity.items()
     }
     handed = {switch: pool.base for switch, pool in pools.items()}
-    for claim in _by_priority(claim for claim in claims if claim.shared):
+    for claim in shared:
         count = min([claim.slots, *(pools[switch].count for switch in claim.switches)])
         if count == 0:
             continue

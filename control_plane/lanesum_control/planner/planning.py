@@ -7,6 +7,7 @@ The packets of two jobs, or of a job and a server, differ in their UDP ports at 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -59,7 +60,7 @@ def with_port(request: JobRequest, others: Iterable[JobRequest], network: Networ
                 else "Give another port, or none: then a free one is chosen.",
             )
         return request
-    free = next((port for port in (UDP_PORT, *_MORE_PORTS) if port not in taken), None)
+    free = next((port for port in itertools.chain((UDP_PORT,), _MORE_PORTS) if port not in taken), None)
     if free is None:
         raise AdmissionError(
             f"Job {request.name!r}: its hosts {', '.join(request.workers)} have no UDP port left.", "Remove a job."
@@ -194,15 +195,17 @@ def plan(
         without = [(c.job, switch) for c in claims for switch in c.switches if c.job not in ranges[switch]]
         if not without:
             tables: dict[str, dict[int, SwitchJob]] = {switch: {} for switch in capacity}
+            planned = known.jobs if known is not None else {}
             for job in jobs:
-                fit = fits.jobs[job.number]
-                is_known = before is not None and known is not None and known.jobs.get(job.number) is fit
+                number = job.number
+                fit = fits.jobs[number]
+                is_known = planned.get(number) is fit
                 for one in fit.placement.assignments:
-                    slots = ranges[one.switch][job.number]
-                    if before is not None and is_known and before.ranges[one.switch][job.number] == slots:
-                        tables[one.switch][job.number] = before.tables[one.switch][job.number]
+                    switch, slots = one.switch, ranges[one.switch][number]
+                    if before is not None and is_known and before.ranges[switch][number] == slots:
+                        tables[switch][number] = before.tables[switch][number]
                     else:
-                        tables[one.switch][job.number] = _entry(job, one, slots, fit.ops[one.switch])
+                        tables[switch][number] = _entry(job, one, slots, fit.ops[switch])
             placements = {number: fit.placement for number, fit in fits.jobs.items()}
             is_reusable = fits.is_clean and not is_short
             entries = {name: part.entries() for name, part in fits.parts.items()}

@@ -139,7 +139,8 @@ class Requests:
 
     def incarnation(self, request: JobRequest, number: int) -> Incarnation:
         """Return the next incarnation of the job with this number."""
-        looks_up = all(op in program.ops for program in self._programs().values() for op in LaneOp if op.shape.lookup)
+        lookups = {op for op in LaneOp if op.shape.lookup}
+        looks_up = all(lookups <= ops for ops in {program.ops for program in self._programs().values()})
         return new_incarnation(request, number, self._jobs().values(), self._network.servers, looks_up)
 
     def _present(self) -> list[JobRequest]:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -233,7 +234,7 @@ class RemoteSwitch(ManagedSwitch):
     def slots(self) -> int:
         return self._pipeline.slots
 
-    @property
+    @functools.cached_property
     def capabilities(self) -> Capabilities:
         return self._pipeline.capabilities.recirculating_at(self._recirculation)
 

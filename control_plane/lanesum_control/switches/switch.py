@@ -205,16 +205,13 @@ class P4RuntimeSwitch:
     def job_entities(self, job: SwitchJob) -> list[list[p4runtime_pb2.Entity]]:
         """Return the entries of ``job`` in the order of writing: a step requires those before it.
 
-        Empty steps are omitted. The last one is the membership, of partial sums before that of their combination.
+        The first one is for results. The last one is the membership, of partial sums before that of their combination.
         """
-        steps = [
-            [_multicast(part) for part in job.parts],
-            [_table(entry) for entry in self._receivers(job)],
-            [_table(entry) for entry in self._lookups(job)],
-            [_table(entry) for entry in self._descents(job)],
+        entries = [*self._receivers(job), *self._lookups(job), *self._descents(job)]
+        return [
+            [*(_multicast(part) for part in job.parts), *map(_table, entries)],
             [_table(entry) for part in job.parts for entry in self._members(part)],
         ]
-        return [step for step in steps if step]
 
     def host_entities(self, host: HostPort) -> list[p4runtime_pb2.Entity]:
         """Return the entries of ``host``, in any order."""

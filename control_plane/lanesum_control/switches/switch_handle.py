@@ -57,9 +57,9 @@ class SwitchHandle:
         self.verified_s: float | None = None
         self._is_mastered = False  # it had another primary since it was in use
 
-    def changes(self, desired: Mapping[int, SwitchJob]) -> Changes:
-        """Return the writes that lead to ``desired``."""
-        return Changes(self._held, desired)
+    def changes(self, desired: Mapping[int, SwitchJob]) -> Changes | None:
+        """Return the writes that lead to ``desired``; None if there are none, as at most switches."""
+        return Changes(self._held, desired) if self._held != desired else None
 
     def route(self, hosts: Iterable[HostPort]) -> None:
         """Change the paths to hosts, if the switch is there; else ``settle`` does. Jobs on changed paths have left."""
@@ -189,8 +189,6 @@ class Changes:
     """Writes at one switch, by phase: jobs leave, ranges are cut, ranges grow; jobs of ``coming`` are admitted last."""
 
     def __init__(self, held: Mapping[int, SwitchJob], desired: Mapping[int, SwitchJob]) -> None:
-        if held == desired:  # as at most switches
-            held = desired = {}
         stay = {job for job, one in desired.items() if job in held and _but_slots(held[job]) == _but_slots(one)}
         self._gone = [one for job, one in held.items() if job not in stay]
         self.coming = [one for job, one in desired.items() if job not in stay]

@@ -8,6 +8,7 @@ to the server; a switch forwards such packets like any others.
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -68,6 +69,7 @@ def slots_of(names: P4InfoNames) -> int:
     return names.register_size(OWNER_REGISTER) // 2
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def owner_word(job: int, tag: int) -> int:
     """Return the owner of an entry as one word: the CRC-32 of job and tag (P4 control ``Membership``)."""
     return zlib.crc32(job.to_bytes(2, "big") + tag.to_bytes(4, "big"))

@@ -128,10 +128,10 @@ def test_agent_that_cannot_restart_is_named(remote: RemoteSwitch, monkeypatch: p
 def test_refused_entry_is_named_and_others_are_written(process: Process, remote: RemoteSwitch) -> None:
     mine = job(1, (0, 1))
     remote.reconcile([host(0), host(1), SERVER], [mine])
-    entities = remote.device.job_entities(mine)
-    missing = remote.device.job_entities(job(2, (0, 1)))
+    results, members = remote.device.job_entities(mine)
+    missing, _ = remote.device.job_entities(job(2, (0, 1)))
     with pytest.raises(SwitchWriteError) as caught:
-        remote.device.connection.write([(INSERT, entities[1][0]), (INSERT, missing[1][0]), (INSERT, entities[2][0])])
+        remote.device.connection.write([(INSERT, one) for one in (results[1], missing[1], members[0])])
     assert "ALREADY_EXISTS" in str(caught.value) and "(secret)" in str(caught.value)
     assert remote.reconcile([host(0), host(1), SERVER], [mine]) == ["1 deleted (receiver 1)"]
 

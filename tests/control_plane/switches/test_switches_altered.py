@@ -23,7 +23,7 @@ from lanesum_switch.dataplane import EmbeddedSwitch
 from tests.control_plane.sites import HOSTS, Site, assert_exact, running
 
 CODEC = "thc"  # with a table of codes in the switch
-_MULTICAST, _RECEIVERS, _LOOKUP, _MEMBERS = range(4)  # steps of ``job_entities``
+_MULTICAST, _LOOKUP, _MEMBER = (0, 0), (0, -1), (1, 0)  # step of ``job_entities``, and place in it
 Change = Callable[[P4RuntimeSwitch, SwitchJob], list[tuple[int, p4runtime_pb2.Entity]]]
 
 
@@ -61,32 +61,36 @@ def altered(site: Site, jobs: list[AdmittedJob]) -> list[str]:
     return names
 
 
+def entity(switch: P4RuntimeSwitch, job: SwitchJob, step: int, place: int) -> p4runtime_pb2.Entity:
+    return switch.job_entities(job)[step][place]
+
+
 def other_table(switch: P4RuntimeSwitch, job: SwitchJob) -> list[tuple[int, p4runtime_pb2.Entity]]:
     changed = dataclasses.replace(job, code_table=bytes(reversed(job.code_table or b"")))
-    return [(MODIFY, switch.job_entities(changed)[_LOOKUP][0])]
+    return [(MODIFY, entity(switch, changed, *_LOOKUP))]
 
 
 def no_table(switch: P4RuntimeSwitch, job: SwitchJob) -> list[tuple[int, p4runtime_pb2.Entity]]:
-    return [(DELETE, key_of(switch.job_entities(job)[_LOOKUP][0]))]
+    return [(DELETE, key_of(entity(switch, job, *_LOOKUP)))]
 
 
 def foreign_member(switch: P4RuntimeSwitch, job: SwitchJob) -> list[tuple[int, p4runtime_pb2.Entity]]:
     changed = dataclasses.replace(job, members=(dataclasses.replace(job.members[0], udp_port=9),))
-    return [(INSERT, switch.job_entities(changed)[_MEMBERS][0])]
+    return [(INSERT, entity(switch, changed, *_MEMBER))]
 
 
 def other_worker(switch: P4RuntimeSwitch, job: SwitchJob) -> list[tuple[int, p4runtime_pb2.Entity]]:
     changed = dataclasses.replace(job, members=(dataclasses.replace(job.members[0], worker=1),))
-    return [(MODIFY, switch.job_entities(changed)[_MEMBERS][0])]
+    return [(MODIFY, entity(switch, changed, *_MEMBER))]
 
 
 def no_member(switch: P4RuntimeSwitch, job: SwitchJob) -> list[tuple[int, p4runtime_pb2.Entity]]:
-    return [(DELETE, key_of(switch.job_entities(job)[_MEMBERS][0]))]
+    return [(DELETE, key_of(entity(switch, job, *_MEMBER)))]
 
 
 def other_group(switch: P4RuntimeSwitch, job: SwitchJob) -> list[tuple[int, p4runtime_pb2.Entity]]:
     changed = dataclasses.replace(job, members=job.members[:1])
-    return [(MODIFY, switch.job_entities(changed)[_MULTICAST][0])]
+    return [(MODIFY, entity(switch, changed, *_MULTICAST))]
 
 
 @pytest.mark.parametrize(

@@ -388,12 +388,12 @@ def test_guaranteed_admission_moves_the_pool_in_one_request(process: Process) ->
 
     remote.device.connection.write = counted  # type: ignore[method-assign, assignment]
     controller.admit(request("g", workers=1, slots=8, codec="fixed"))
-    assert requests == [[MODIFY] * 30, [INSERT], [INSERT], [INSERT]]
+    assert requests == [[MODIFY] * 30, [INSERT] * 2, [INSERT]]
     moved = {entry.match["job"]: entry.params for entry in remote.device.entries(MEMBER)}
     assert {(one["slot_base"], one["slot_count"]) for number, one in moved.items() if number <= 30} == {(8, 1016)}
     requests.clear()
     controller.remove("g")
-    assert requests == [[DELETE], [DELETE], [DELETE], [MODIFY] * 30]
+    assert requests == [[DELETE], [DELETE] * 2, [MODIFY] * 30]
     remote.device.remove(job(900))  # entries that are missing are no error
     controller.reconciler.repair()
     assert what(controller, "s1")[1:] == []

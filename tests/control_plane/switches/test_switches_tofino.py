@@ -202,8 +202,8 @@ def test_entries_of_all_pipes_are_repaired(process: Process, remote: RemoteSwitc
     mine, hosts = job_in_pipes(), [host(port) for port in (1, 2, 385, 386)] + [SERVER]
     assert remote.reconcile(hosts, [mine])[0].endswith("(arp 5, combine 4, forward 5, member 6, multicast group 2, "
                                                        "origin 5, receiver 4, recirculation 4, station 2)")  # fmt: skip
-    for step in remote.device.job_entities(mine):
-        remote.device.connection.write([(DELETE, step[0])])
+    results, members = remote.device.job_entities(mine)
+    remote.device.connection.write([(DELETE, one) for one in (results[0], results[-1], members[0])])
     (said,) = remote.reconcile(hosts, [mine])
     assert said == "3 inserted (member 1, multicast group 1, receiver 1)"
     check_sum_of_pipes(process, mine)
