@@ -139,10 +139,11 @@ def _admit(
 
 def _run() -> str:
     """Return a name of this process and its restarts: of the run of torchrun, and of the rank."""
-    run, here = os.environ.get(environment.RUN_ID), socket.gethostname()
-    if run is None:  # no torchrun: no other run has this port of the host
-        run = f"{here}:{os.environ.get(environment.MASTER_PORT, '')}"
-    elif run == "none":  # without a name: torchrun's process outlives restarts, the port may not
-        started = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[19]  # proc_pid_stat(5)
-        run = f"{here}:{os.getppid()}-{started}"
+    run, name = os.environ.get(environment.RUN_ID), os.environ.get(environment.MASTER_PORT, "")
+    if run == "none":  # torchrun's process outlives restarts, its port may not
+        with contextlib.suppress(OSError):
+            started = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[19]  # proc_pid_stat(5)
+            name = f"{os.getppid()}-{started}"
+    if run in (None, "none"):  # no other run has this port of the host, or this process
+        run = f"{socket.gethostname()}:{name}"
     return f"{run}.{dist.get_rank()}"
