@@ -25,8 +25,8 @@ _CHOICES = ("auto", "off", "required")
 DEFAULT_SPIN_US = 30
 # A wake-up takes tens of microseconds, so longer polling gains nothing.
 MAX_SPIN_US = 1000
-# Beginning of the SHA-256 of host/native/lanesum_native/_core.pyi. The build puts that of its own file into INTERFACE.
-_INTERFACE = "fdc3a804a1438112"
+# Beginning of the SHA-256 of the hashes of host/native's sources. The build puts that of its own ones into SOURCES.
+_SOURCES = "34eb0337e6e6a869"
 _REBUILD = "rebuild it with: pip install --force-reinstall --no-deps ./host/native"
 _log = logging.getLogger(__name__)
 
@@ -49,10 +49,10 @@ def _find() -> Availability:
         )
     except ImportError as error:
         return Availability(None, f"The native extension cannot be loaded: {error}.")
-    built = (_core.PROTOCOL_VERSION, getattr(_core, "INTERFACE", "none"))
-    if built != (VERSION, _INTERFACE):
-        reason = f"The native extension has protocol version {built[0]} and interface {built[1]}, " + (
-            f"not {VERSION} and {_INTERFACE}: {_REBUILD}."
+    built = (_core.PROTOCOL_VERSION, getattr(_core, "SOURCES", "none"))
+    if built != (VERSION, _SOURCES):
+        reason = f"The native extension has protocol version {built[0]} and sources {built[1]}, " + (
+            f"not {VERSION} and {_SOURCES}: {_REBUILD}."
         )
         _log.warning("%s", reason)
         return Availability(None, reason)

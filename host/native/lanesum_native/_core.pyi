@@ -13,7 +13,7 @@ _SharedDithers: TypeAlias = tuple[int, int, int]
 _Rounding: TypeAlias = tuple[int, NDArray[np.uint8], NDArray[np.uint8], int, int, int]
 _DitherSum: TypeAlias = tuple[int, NDArray[np.uint16], int, int, int]
 
-INTERFACE: str
+SOURCES: str
 PROTOCOL_VERSION: int  # with the marks of gathered, certified and scattered rounds in bits 28 to 26 of the round size
 
 def header_fields(packed: bytes) -> dict[str, int]: ...

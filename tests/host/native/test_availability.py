@@ -40,12 +40,12 @@ def test_availability_of_older_extension_says_how_to_rebuild(
     install: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     core = install(PROTOCOL_VERSION=VERSION)
-    for interface in ("none", "0123456789abcdef"):
-        if interface != "none":
-            core.INTERFACE = interface  # type: ignore[attr-defined]
+    for sources in ("none", "0123456789abcdef"):
+        if sources != "none":
+            core.SOURCES = sources  # type: ignore[attr-defined]
         reason = (
-            f"The native extension has protocol version {VERSION} and interface {interface}, "
-            f"not {VERSION} and {native._INTERFACE}: "
+            f"The native extension has protocol version {VERSION} and sources {sources}, "
+            f"not {VERSION} and {native._SOURCES}: "
             "rebuild it with: pip install --force-reinstall --no-deps ./host/native."
         )
         assert native.availability() == native.Availability(None, reason)
@@ -57,17 +57,20 @@ def test_availability_of_older_extension_says_how_to_rebuild(
 
 
 def test_availability_of_other_protocol_version_is_none(install: Any) -> None:
-    install(PROTOCOL_VERSION=VERSION + 1, INTERFACE=native._INTERFACE)
+    install(PROTOCOL_VERSION=VERSION + 1, SOURCES=native._SOURCES)
     assert native.availability().core is None
-    assert f"has protocol version {VERSION + 1} and interface {native._INTERFACE}" in native.availability().reason
+    assert f"has protocol version {VERSION + 1} and sources {native._SOURCES}" in native.availability().reason
 
 
 def test_availability_of_complete_extension_is_its_module(install: Any) -> None:
-    core = install(PROTOCOL_VERSION=VERSION, INTERFACE=native._INTERFACE)
+    core = install(PROTOCOL_VERSION=VERSION, SOURCES=native._SOURCES)
     assert native.availability().core is core
 
 
-def test_interface_is_the_hash_of_the_declarations() -> None:
-    declarations = ROOT / "host/native/lanesum_native/_core.pyi"
-    expected = hashlib.sha256(declarations.read_bytes()).hexdigest()[: len(native._INTERFACE)]
-    assert expected == native._INTERFACE, f"Set _INTERFACE in {native.__file__} to {expected!r}, and rebuild."
+def test_sources_are_hashed_as_by_the_build() -> None:
+    folder = ROOT / "host" / "native"
+    paths = [*folder.glob("src/**/*.[chi]??"), *folder.glob("lanesum_native/*.pyi")]
+    names = sorted(str(path.relative_to(folder)) for path in paths)
+    lines = [f"{name} {hashlib.sha256((folder / name).read_bytes()).hexdigest()}\n" for name in names]
+    expected = hashlib.sha256("".join(lines).encode()).hexdigest()[: len(native._SOURCES)]
+    assert len(names) > 100 and expected == native._SOURCES, f"Set _SOURCES in {native.__file__} to {expected!r}."

@@ -5,7 +5,7 @@
 NB_MODULE(_core, module) {
     // Loops live as long as the interpreter, because a thread may use them until its end: this is no leak.
     nanobind::set_leak_warnings(false);
-    module.attr("INTERFACE") = LANESUM_INTERFACE;
+    module.attr("SOURCES") = LANESUM_SOURCES;
     lanesum::bindings::define_blocks(module);
     lanesum::bindings::define_codecs(module);
     lanesum::bindings::define_io(module);
