@@ -15,7 +15,7 @@ import torch.distributed as dist
 
 from lanesum.errors import LanesumError
 from lanesum.joining import NotReadyError
-from lanesum.torch import admission, notes
+from lanesum.torch import notes
 from lanesum.torch.admission import admitted_job
 from lanesum.torch.hierarchy import HostError, HostGroup
 from lanesum.transport.errors import AggregationTimeoutError
@@ -107,7 +107,7 @@ def join_alone(rank: int) -> str:
         group.get_group_store().wait(["lanesum.0.3"], timedelta(seconds=WAIT_S))
     wait_s = WAIT_S if rank else SHORT_S
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(admission, "_servers", lambda _: "[]")
+        patch.setattr("lanesum.rpc.controller.call", lambda *_, **__: {})
         return refused(lambda: admitted_job("127.0.0.1:9", "other", "fixed", admit=True, group=group, wait_s=wait_s))
 
 
