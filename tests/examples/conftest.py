@@ -57,6 +57,10 @@ class Site:
         for launch in launches:
             os.killpg(launch.pid, signal.SIGKILL)
             launch.communicate()
+        self.lapse()
+
+    def lapse(self) -> None:
+        """End the leases of all jobs, once no worker lives; a busy host may miss the common end of a training."""
         wait_until(lambda: "alive" not in self.states())
         self.clock.ahead_s += DEFAULT_LEASE_S + 1.0
         self.controller.expire()
