@@ -52,6 +52,14 @@ def check_command(words: list[str]) -> str:
     return words[0]
 
 
+def check_bounds(container: dict[str, Any]) -> None:
+    """Check that a container has a limit of memory, no capabilities, and a file system that it cannot write."""
+    assert container["resources"]["limits"]["memory"]
+    context = container["securityContext"]
+    assert context["capabilities"] == {"drop": ["ALL"]} and context["readOnlyRootFilesystem"]
+    assert not context["allowPrivilegeEscalation"]
+
+
 def read_unit(path: Path) -> ConfigParser:
     unit = ConfigParser(strict=False, interpolation=None)
     unit.optionxform = str  # type: ignore[assignment, method-assign]
@@ -199,7 +207,7 @@ def test_manifests_run_commands_with_few_privileges(command: str, level: str) ->
     assert pod["spec"].get("hostNetwork", False) == (level == "privileged")
     (container,) = pod["spec"]["containers"]
     assert check_command(container["args"]) == command and container["image"] == name
-    assert container["resources"]["limits"]["memory"]
+    check_bounds(container)
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     listens = {
         int(settings[command][key].rpartition(":")[2]) for key in ("listen", "control") if key in settings[command]
@@ -208,9 +216,7 @@ def test_manifests_run_commands_with_few_privileges(command: str, level: str) ->
     (port,) = service["ports"]
     assert service["selector"] == pod["metadata"]["labels"] == one["spec"]["selector"]["matchLabels"]
     assert port["port"] == ports[port["targetPort"]] == ports[container["readinessProbe"]["tcpSocket"]["port"]]
-    context = container["securityContext"]
-    assert context["capabilities"] == {"drop": ["ALL"]} and context["readOnlyRootFilesystem"]
-    assert not context["allowPrivilegeEscalation"] and pod["spec"]["securityContext"]["runAsNonRoot"]
+    assert pod["spec"]["securityContext"]["runAsNonRoot"]
     assert pod["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
     claimed = {claim["metadata"]["name"] for claim in one["spec"]["volumeClaimTemplates"]}
@@ -250,9 +256,8 @@ def test_job_runs_commands_with_few_privileges() -> None:
     folder = next(mount["mountPath"] for mount in train["volumeMounts"] if mount["name"] == "tls")
     assert values[environment.TLS] == folder and Path(values[environment.TOKEN_FILE] or "").parent == Path(folder)
     for one in (doctor, train):
-        assert one["image"] == "lanesum-worker" and one["resources"]["limits"]["memory"]
-        context = one["securityContext"]
-        assert context["capabilities"] == {"drop": ["ALL"]} and context["readOnlyRootFilesystem"]
+        assert one["image"] == "lanesum-worker"
+        check_bounds(one)
         assert {mount["name"] for mount in one["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
 
 

@@ -131,8 +131,10 @@ def _counts(capacity: Mapping[str, int], claims: Sequence[SlotClaim]) -> dict[in
     own = [claim for claim in claims if not claim.shared]
     counts = {claim.job: claim.quota for claim in own}
     wanting = _by_priority(claim for claim in own if claim.slots > claim.quota)
-    free = dict(capacity) if wanting else {}
-    for claim in own if wanting else ():
+    if not wanting:
+        return counts
+    free = dict(capacity)
+    for claim in own:
         for switch in claim.switches:
             free[switch] -= claim.quota
     for claim in wanting:

@@ -195,11 +195,11 @@ def plan(
         without = [(c.job, switch) for c in claims for switch in c.switches if c.job not in ranges[switch]]
         if not without:
             tables: dict[str, dict[int, SwitchJob]] = {switch: {} for switch in capacity}
-            planned = known.jobs if known is not None else {}
+            earlier = known.jobs if known is not None else {}
             for job in jobs:
                 number = job.number
                 fit = fits.jobs[number]
-                is_known = planned.get(number) is fit
+                is_known = earlier.get(number) is fit
                 for one in fit.placement.assignments:
                     switch, slots = one.switch, ranges[one.switch][number]
                     if before is not None and is_known and before.ranges[switch][number] == slots:
