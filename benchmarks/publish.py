@@ -88,7 +88,8 @@ def summary_table(result: dict[str, Any]) -> str:
         f"and by two codecs of lanesum; medians of {result['repeats']} runs. Each worker is behind a link with that "
         "rate in each direction. One aggregation server, in the native extension, stands where a switch would be; no "
         f"switch took part. All processes share a machine with {machine['cores']} cores ({machine['processor']}). "
-        f"Commit {machine['commit']}. More peers are on the [page of all figures](benchmarks/results/README.md#all-reduce)."
+        f"Commit {machine['commit']}. More peers are on the "
+        "[page of all figures](benchmarks/results/README.md#all-reduce)."
     )
     sizes = (
         f"Results had {result.get('accumulator_words') or _sizes(result)['accumulator_words']} words, with a window of "
