@@ -399,10 +399,10 @@ class ComparedWork(dist.distributed_c10d.Work):
         return torch.futures.collect_all([self._compared, self._work.get_future()]).then(result)
 
     def is_completed(self) -> bool:
-        return self._compared.done() and bool(self._work.is_completed())
+        return self._compared.done() and self._work.get_future().done()
 
     def result(self) -> list[torch.Tensor]:
-        return cast("list[torch.Tensor]", self._work.result())
+        return cast("list[torch.Tensor]", self._work.get_future().value())  # gloo completes it before its work
 
 
 def _create(options: Any, pg_options: Mapping[str, Any] | None) -> LanesumProcessGroup:

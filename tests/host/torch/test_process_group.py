@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tomllib
+import unittest.mock
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -29,7 +30,7 @@ import lanesum.torch
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.joining import NotReadyError
 from lanesum.torch import process_group
-from lanesum.torch.process_group import LanesumProcessGroup
+from lanesum.torch.process_group import ComparedWork, LanesumProcessGroup
 from lanesum.transport.errors import MismatchError
 from lanesum_control.controller.controller import JobRequest
 from tests.free_ports import free_ports
@@ -322,6 +323,20 @@ def test_tensor_of_gloo_beside_lanesum_raises_everywhere(four_ranks: Ranks) -> N
     with controlled(RANKS) as (_, variables):
         for text in four_ranks.run(large_tensors_by_gloo_and_lanesum, list(range(RANKS)), variables):
             assert "All workers must reduce" in text, text
+
+
+def test_result_is_there_once_its_future_is() -> None:
+    """Gloo completes the future of a work before the work: its ``result`` raises in between."""
+    compared: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+    own: torch.futures.Future[list[torch.Tensor]] = torch.futures.Future()
+    between = unittest.mock.Mock(is_completed=lambda: False, get_future=lambda: own)
+    between.result.side_effect = RuntimeError("Work needs to be completed before calling result().")
+    work = ComparedWork(between, compared)
+    own.set_result([torch.ones(2)])
+    assert not work.is_completed()
+    compared.set_result(torch.ones(2))
+    work.get_future().wait()
+    assert work.is_completed() and work.result()[0].tolist() == [1, 1]
 
 
 def many_gathers(rank: int, variables: dict[str, str]) -> int:
