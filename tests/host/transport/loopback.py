@@ -48,14 +48,29 @@ def wait_until_sending(transport: UdpTransport, packets: int = 1) -> None:
 
 @contextlib.contextmanager
 def interrupted_when_sending(transport: UdpTransport) -> Iterator[None]:
-    """Send SIGINT to this process when the transport has sent a packet; expect KeyboardInterrupt."""
+    """Send SIGINT to this process when the transport has sent a packet; expect KeyboardInterrupt.
+
+    If the body raises another exception, that one fails the test, and the signal does not end the test run.
+    """
+    ended = threading.Event()
 
     def interrupt() -> None:
-        wait_until_sending(transport)
-        os.kill(os.getpid(), signal.SIGINT)
+        while transport.stats.packets_sent < 1 and not ended.wait(0.001):
+            pass
+        if not ended.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
 
+    def raise_in_body(*_: object) -> None:
+        if not ended.is_set():
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, raise_in_body)
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        yield
-    thread.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+    finally:
+        ended.set()
+        thread.join()
+        signal.signal(signal.SIGINT, before)
