@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import textwrap
@@ -68,6 +69,22 @@ def allreduce_table(result: dict[str, Any]) -> str:
     cost = _markdown(allreduce.COST_COLUMNS, allreduce.cost_rows(result))
     chunks = _if_any(allreduce.CHUNK_COLUMNS, allreduce.chunk_rows(result))
     return "\n".join([*speed, "", *cost, "", *chunks, _on_one_machine(result)])
+
+
+def forecast_table(result: dict[str, Any]) -> str:
+    """Return the deviations of forecasts from measurements, by collective, loss and method."""
+    groups: dict[tuple[str, ...], list[float]] = {}
+    for one in result["figures"]:
+        by = "gloo" if one["by"] == allreduce.GLOO else "lanesum"
+        groups.setdefault((one["collective"], f"{one['loss']:g}", by), []).append(abs(one["deviation"]))
+    rows = [
+        (*group, str(len(found)), f"{statistics.median(found):.1%}", f"{max(found):.1%}")
+        for group, found in groups.items()
+    ]
+    of_all = result["deviation"]
+    rows.append(("all", "", "", str(len(result["figures"])), f"{of_all['median']:.1%}", f"{of_all['max']:.1%}"))
+    columns = ("collective", "loss", "by", "points", "median deviation", "largest deviation")
+    return "\n".join([*_markdown(columns, rows), "", _on_one_machine(result)])
 
 
 def summary_table(result: dict[str, Any]) -> str:
@@ -308,6 +325,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "all-reduce at equal error": ("allreduce-transformer.json", PAGE, equal_error_table),
     "all-reduce at equal error, large": ("allreduce-large-transformer.json", PAGE, equal_error_table),
     "all-reduce at equal error, words": ("allreduce-word-transformer.json", PAGE, equal_error_table),
+    "forecast figures": ("forecast.json", "docs/forecast.md", forecast_table),
     "server figures": ("server.json", PARTS_PAGE, server_tables),
     "transport figures": ("transport.json", PARTS_PAGE, transport_tables),
     "error figures": ("nmse.json", THC_PAGE, nmse_table),
@@ -346,6 +364,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
             "learning",
         )
     },
+    "forecast": ("forecast", "--repeats", "3"),
     "allreduce-sizes": (
         *("allreduce", "--cases", "hub", "--rates", "1000"),
         *("--values", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),

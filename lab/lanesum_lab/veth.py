@@ -154,6 +154,8 @@ def raw_sockets(namespace: str, ports: Sequence[int]) -> Iterator[dict[int, sock
             sock.close()
 
 
+#: Bytes that leave a link at once after a pause, as Mininet has it: a late timer takes no time of the link.
+BURST_BYTES = 15_000
 _DEVICE = "lo"  # of the new namespace in which ``rate_obstacle`` tries
 
 
@@ -175,6 +177,24 @@ def htb_rate(interface: str, rate_mbit: float, *, overhead: int = 0, burst: int 
         f"class replace dev {interface} parent 1: classid 1:1 htb rate {rate_mbit:g}mbit "
         f"quantum {ETHERNET_MTU + ETHERNET_BYTES} overhead {overhead}{'' if burst is None else f' burst {burst}'}"
     )
+
+
+def losses(interface: str, fraction: float) -> Iterator[str]:
+    """Yield the orders that drop this fraction of the frames sent, at random, behind ``htb_root``.
+
+    A program of classic BPF puts them into a class of its own, whose queue has room for none. TCP hands frames over one
+    by one, so that none takes others with it.
+    """
+    whole = 1 << 32
+    # A = random number; return the class of the filter if it is below the bound, else 0: no match. See
+    # Documentation/networking/filter.rst of Linux.
+    program = f"4,32 0 0 {whole - 4096 + 56},53 1 0 {round(fraction * whole)},6 0 0 {whole - 1},6 0 0 0"
+    frame = ETHERNET_MTU + ETHERNET_BYTES
+    where = f"dev {interface} parent"
+    yield f"ip link set {interface} gso_max_segs 1"
+    yield f"tc class replace {where} 1: classid 1:2 htb rate 1gbit quantum {frame}"
+    yield f"tc qdisc replace {where} 1:2 handle 20: bfifo limit 1"
+    yield f'tc filter replace {where} 1: protocol all prio 1 handle 1 bpf bytecode "{program}" classid 1:2'
 
 
 def rate_obstacle() -> str:

@@ -6,7 +6,9 @@ A two-shot quantized all-reduce over gloo is the peer that needs no switch eithe
 
 On bare loopback all processes share one kernel's memory, and compression saves no wire time. Limited links need root.
 Behind them the aggregation server runs in the hub, in the position of a switch (``hub``), or every worker's host has a
-server for its share of the slots, behind the same link as the worker (``sharded``).
+server for its share of the slots, behind the same link as the worker (``sharded``). These links may lose packets.
+
+The collective can be a reduce-scatter, of whose sums each worker has its shard.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ from lanesum_lab.veth import obstacle
 
 LOOPBACK, SHARDED = "loopback", "sharded"
 CASES = (LOOPBACK, HUB, SHARDED)
+ALL_REDUCE, REDUCE_SCATTER = "all-reduce", "reduce-scatter"
+COLLECTIVES = (ALL_REDUCE, REDUCE_SCATTER)
 SPEED_COLUMNS = ("case", "workers", "values", "by", "seconds", "times gloo", "MB/s")
 COST_COLUMNS = (
     "case",
@@ -72,6 +76,7 @@ class AllReduceSettings:
 
     Attributes:
         values_per_run: shorter vectors are reduced repeatedly, up to this number of values and at most 200 times.
+        joined: False sends every packet alone, as with losses, where a lost frame must not take others with it.
     """
 
     workers: tuple[int, ...] = registry.option((4,), "Numbers of workers, separated by commas.")
@@ -92,9 +97,12 @@ class AllReduceSettings:
         None, "Peers beside gloo, separated by commas; by default all, empty for none."
     )
     device: str = registry.option("cpu", "Device of the vectors: cpu, or cuda with NCCL as a peer.")
+    collective: str = registry.option(ALL_REDUCE, f"Collective: {' or '.join(COLLECTIVES)}.")
+    loss: float = registry.option(0.0, "Fraction of packets that a limited link loses in each direction.", low=0)
     certified: bool = registry.option(False, "Measure each codec with check words, too.")
     repeats: int = registry.repeats(5)
     values_per_run: int = 1 << 20
+    joined: bool = True
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.cases or ()) - set(CASES))
@@ -102,11 +110,24 @@ class AllReduceSettings:
             raise ConfigurationError(f"There is no case {', '.join(unknown)}.", f"Known ones: {', '.join(CASES)}.")
         if min(self.values, default=0) < 1 or min(self.rates_mbit, default=0) <= 0 or min(self.workers, default=0) < 2:
             raise ConfigurationError("An all-reduce needs two workers, one value and a rate above 0 at least.")
+        if self.collective not in COLLECTIVES:
+            known = ", ".join(COLLECTIVES)
+            raise ConfigurationError(f"Unknown collective={self.collective!r}: expected one of {known}.")
+        scatter = self.collective == REDUCE_SCATTER
+        if scatter and any(values % workers for values in self.values for workers in self.workers):
+            raise ConfigurationError("A reduce-scatter needs values that are a multiple of the number of workers.")
+        if not 0 <= self.loss <= 0.5:
+            raise ConfigurationError(f"Invalid loss={self.loss}: expected a fraction from 0 to 0.5.")
+        if self.loss and LOOPBACK in (self.cases or ()):
+            raise ConfigurationError("Loopback loses no packets: measure losses with --cases hub,sharded.")
+        object.__setattr__(self, "joined", self.joined and self.loss == 0)
         if self.device not in PEERS:
             raise ConfigurationError(f"There is no device {self.device!r} to measure on.", "Use one of cpu, cuda.")
         if set(self.peers or ()) - set(PEERS[self.device]):
             known = ", ".join(PEERS[self.device])
             raise ConfigurationError(f"Unknown peers={self.peers} on {self.device}: expected some of {known}.")
+        if scatter and set(self.peers or ()) & set(TWO_SHOTS):
+            raise ConfigurationError("Two shots are an all-reduce: there is no reduce-scatter by them.")
         if self.gradients not in ("", *MODELS):
             raise ConfigurationError(f"Unknown gradients={self.gradients!r}: expected one of {', '.join(MODELS)}.")
         for codec in self.codecs:
@@ -164,20 +185,31 @@ class _Group:
             if one.codec is not None
         ]
         peers = PEERS[settings.device] if settings.peers is None else settings.peers
+        self._scatter = settings.collective == REDUCE_SCATTER
+        if self._scatter:
+            peers = tuple(peer for peer in peers if peer not in TWO_SHOTS)
         self._methods = [*map(Method, (GLOO, *peers)), *own]
 
     def running(self) -> AbstractContextManager[ReducingWorkers]:
         """Run the worker processes."""
         settings = self._settings
         return reducing_workers(
-            self._place, self._jobs, workers=self._workers, device=settings.device, gradients=settings.gradients
+            self._place,
+            self._jobs,
+            workers=self._workers,
+            device=settings.device,
+            gradients=settings.gradients,
+            offload="auto" if settings.joined else "off",
         )
 
     def measure(self, workers: ReducingWorkers, rate_mbit: float | None) -> None:
         """Measure all sizes and methods."""
         for values in self._settings.values:
             methods = [method for method in self._methods if self._fits(method, values)]
-            checks = {method: workers.measure(Reduction(method.by, values, 1, check=True)) for method in methods}
+            checks = {
+                method: workers.measure(Reduction(method.by, values, 1, check=True, scatter=self._scatter))
+                for method in methods
+            }
             expected = {method: checks[method].workers[0].expected for method in methods}
             for method, check in checks.items():
                 compare(method, check, expected[method])
@@ -185,7 +217,7 @@ class _Group:
             runs: dict[Method, list[Measured]] = {method: [] for method in methods}
             for _ in range(self._settings.repeats):
                 for method, measured in runs.items():
-                    measured.append(workers.measure(Reduction(method.by, values, iterations)))
+                    measured.append(workers.measure(Reduction(method.by, values, iterations, scatter=self._scatter)))
                     compare(method, measured[-1], expected[method])
             for method, measured in runs.items():
                 figure = self._figure(method, rate_mbit, measured, runs[methods[0]], checks[method])
@@ -266,7 +298,7 @@ class _Group:
         workers = self._workers
         if method.codec is None:
             # In a ring every worker forwards its share of the vector 2 (n - 1) times.
-            crossing = 2 * (workers - 1) * run.reduction.values * WORD_BYTES
+            crossing = (1 if self._scatter else 2) * (workers - 1) * run.reduction.values * WORD_BYTES
             if method.by in TWO_SHOTS:
                 from lanesum_lab.train.two_shot import TwoShot
 
@@ -288,8 +320,9 @@ def run(settings: AllReduceSettings) -> dict[str, Any]:
     left_out: dict[str, str] = {}
     device = devices.device(settings.device)
     problem = obstacle()
-    cases = settings.cases or tuple(case for case in CASES if case == LOOPBACK or not problem)
-    left_out |= {case: problem for case in CASES if case not in cases and settings.cases is None}
+    reasons = {LOOPBACK: "it loses no packets" if settings.loss else "", HUB: problem, SHARDED: problem}
+    cases = settings.cases or tuple(case for case in CASES if not reasons[case])
+    left_out |= {case: reasons[case] for case in CASES if case not in cases and settings.cases is None}
     figures: list[dict[str, Any]] = []
     for workers in settings.workers:
         if LOOPBACK in cases:
@@ -303,6 +336,8 @@ def run(settings: AllReduceSettings) -> dict[str, Any]:
             with limited_links(workers) as network:
                 group = _Group(settings, network, workers, linked)
                 network.limit(max(settings.rates_mbit))
+                if not settings.joined:
+                    network.lose(settings.loss)
                 with group.running() as running:
                     for rate in settings.rates_mbit:
                         network.limit(rate)
@@ -311,6 +346,8 @@ def run(settings: AllReduceSettings) -> dict[str, Any]:
             left_out |= group.left_out
     return {
         "repeats": settings.repeats,
+        "collective": settings.collective,
+        "loss": settings.loss,
         "gradients": settings.gradients,
         "mtu": ETHERNET_MTU,
         "native": availability().core is not None,

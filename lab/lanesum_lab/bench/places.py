@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import secrets
+import shlex
 import socket
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.codecs.base import Codec
 from lanesum.errors import MissingToolError
@@ -29,7 +31,7 @@ from lanesum.protocol.spec import ETHERNET_MTU, UDP_PORT
 from lanesum.transport import JobTicket
 from lanesum_lab.bench.figures import BenchError
 from lanesum_lab.run.site import Site
-from lanesum_lab.veth import htb_rate, htb_root, inside, obstacle
+from lanesum_lab.veth import BURST_BYTES, htb_rate, htb_root, inside, losses, obstacle
 from lanesum_switch.faults.topology_names import CONTROLLER
 
 HUB = "hub"
@@ -109,12 +111,18 @@ class LimitedLinks:
         for node, interface in self._ends():
             _run(self.command(node, ["tc", *htb_root(interface).split()]))
 
+    def lose(self, fraction: float) -> None:
+        """Let every link lose this fraction of frames in each direction, too. Raises BenchError."""
+        for node, interface in self._ends():
+            for order in losses(interface, fraction):
+                _run(self.command(node, shlex.split(order)))
+
     def limit(self, rate_mbit: float) -> None:
         """Give every link this rate in each direction. Raises BenchError."""
         queue = max(20 * ETHERNET_MTU, round(rate_mbit * 1e6 / 8 * _QUEUE_S))
         for node, interface in self._ends():
             for order in (
-                htb_rate(interface, rate_mbit),
+                htb_rate(interface, rate_mbit, burst=BURST_BYTES),
                 f"qdisc replace dev {interface} parent 1:1 handle 10: bfifo limit {queue}",
             ):
                 _run(self.command(node, ["tc", *order.split()]))
@@ -267,11 +275,18 @@ def worker_nodes(workers: int) -> list[str]:
 
 
 def open_site(
-    place: Place, name: str, servers: Sequence[str], workers: Sequence[str], supervisor: Supervisor, folder: Path
+    place: Place,
+    name: str,
+    servers: Sequence[str],
+    workers: Sequence[str],
+    supervisor: Supervisor,
+    folder: Path,
+    *,
+    offload: Offload = "auto",
 ) -> Site:
     """Start aggregation servers at nodes of a place, and their controller; return the site. No switch takes part.
 
-    ``name``: of the site, unique in the folder. Raises ProcessFailedError.
+    ``name``: of the site, unique in the folder. ``offload``: of the servers. Raises ProcessFailedError.
     """
     folder = folder / name
     folder.mkdir()
@@ -295,7 +310,7 @@ def open_site(
         prefix=f"{name}-",
     )
     for node in servers:
-        site.start_server(f"server-{node}", node)
+        site.start_server(f"server-{node}", node, "--offload", offload)
     site.start_controller(CONTROLLER)
     return site
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lanesum._internal.offload import Offload
 from lanesum.joining import join
 from lanesum.session import ObservedRound, Session
 from lanesum.transport.latency import LatencyHistogram
@@ -51,6 +52,7 @@ class Reduction:
 
     Attributes:
         sparse: use sparse vectors; also by ``ALL_GATHER``.
+        scatter: reduce-scatters, of whose sums each worker has its shard.
         check: compute the error of the sum, and its expected digest where there is one.
     """
 
@@ -59,6 +61,7 @@ class Reduction:
     iterations: int
     check: bool = False
     sparse: Sparse | None = None
+    scatter: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ class Reducer:
         jobs: codec, controller and name at the controller, by name of the job.
         device: device of the vectors, ``cpu`` or ``cuda``.
         recorded: file with the gradients to reduce; None for normal values.
+        offload: of the sessions.
     """
 
     def __init__(
@@ -106,12 +110,14 @@ class Reducer:
         jobs: dict[str, tuple[str, str, str]],
         device: str,
         recorded: Path | None,
+        offload: Offload = "auto",
     ) -> None:
         self._worker, self._workers, self._device, self._recorded = worker, workers, device, recorded
         self._vector: Vector = np.zeros(0, np.float32)
         self._tensor: Any = None  # the vector on the GPU
         self._made: tuple[int, Sparse | None] = 0, None
         self._words = 0
+        self._shard: tuple[Reduced, Vector, Reduction]
         self._expected: dict[int, str] = {}
         os.environ["GLOO_SOCKET_IFNAME"] = interface
         if device == "cuda":
@@ -128,7 +134,9 @@ class Reducer:
         self._sessions: dict[str, Session] = {}
         for job, (label, controller, name) in jobs.items():
             ticket = join(controller=controller, job=name, worker=worker, wait=True)
-            self._sessions[job] = Session(ticket, codec=label, deadline_s=_DEADLINE_S, observer=self._count)
+            self._sessions[job] = Session(
+                ticket, codec=label, deadline_s=_DEADLINE_S, observer=self._count, offload=offload
+            )
 
     def sizes(self) -> dict[str, dict[str, int]]:
         """Return the words of a packet and the slots of each job, as its controller has chosen them.
@@ -142,7 +150,7 @@ class Reducer:
         }
 
     def reduce(self, task: Reduction) -> Reduced:
-        """Carry out a reduction."""
+        """Carry out a reduction. After a reduce-scatter, ``check_shards`` follows."""
         if self._made != (task.values, task.sparse):
             self._vector = self._make(self._worker, task)
             self._made = task.values, task.sparse
@@ -154,7 +162,20 @@ class Reducer:
             **dict.fromkeys((NCCL, NCCL_HALF), self._nccl),
         }
         done, values = methods.get(task.by, self._lanesum)(task)
+        if task.scatter:
+            self._shard = done, values, task
+            return done
         return self._checked(done, values, task)
+
+    def check_shards(self) -> Reduced:
+        """Check the sum of the last reduce-scatter, of which gloo gathers the shards."""
+        import torch
+        import torch.distributed as dist
+
+        done, shard, task = self._shard
+        whole = torch.empty(task.values)
+        dist.all_gather_into_tensor(whole, torch.from_numpy(shard))
+        return self._checked(done, whole.numpy(), task)
 
     def _make(self, worker: int, task: Reduction) -> Vector:
         if task.sparse is None:
@@ -170,19 +191,23 @@ class Reducer:
 
         # gloo sums in place: later iterations sum the result of the one before, which takes as long.
         tensor = torch.from_numpy(self._vector.copy())
+        shard = torch.empty(tensor.numel() // self._workers)
         if self._tensor is not None:
             tensor = tensor.pin_memory()
 
         def reduce() -> None:
             if self._tensor is not None:
                 tensor.copy_(self._tensor)
-            dist.all_reduce(tensor)
+            if task.scatter:
+                dist.reduce_scatter_tensor(shard, tensor)
+            else:
+                dist.all_reduce(tensor)
             if self._tensor is not None:
                 tensor.to(self._tensor.device)
                 torch.cuda.synchronize()
 
         done, _ = _timed(task, reduce)
-        return done, tensor.numpy()
+        return done, (shard if task.scatter else tensor).numpy()
 
     def _nccl(self, task: Reduction) -> tuple[Reduced, Vector]:
         import torch
@@ -192,6 +217,10 @@ class Reducer:
 
         def reduce() -> Any:
             sent = self._tensor.to(kind, copy=True)
+            if task.scatter:
+                shard = sent.new_empty(sent.numel() // self._workers)
+                dist.reduce_scatter_tensor(shard, sent)
+                return shard.float()
             dist.all_reduce(sent)
             return sent.float()
 
@@ -246,7 +275,8 @@ class Reducer:
             finish = torch.cuda.synchronize
         spans: collections.deque[Any] = collections.deque()
         session.phases.spans = spans
-        done, sum_ = _timed(task, lambda: session.all_reduce(vector, name=name), finish)
+        reduce = session.reduce_scatter if task.scatter else session.all_reduce
+        done, sum_ = _timed(task, lambda: reduce(vector, name=name), finish)
         session.phases.spans = None
         if self._tensor is not None:
             sum_ = sum_.cpu().numpy()
@@ -277,7 +307,9 @@ class Reducer:
             return replace(done, error=error, expected=None if task.by == "fixed" else digest_of(exact))
         done = replace(done, error=error_of(values, self._workers, self._recorded))
         session = self._sessions.get(task.by)
-        if session is None or session.codec.name != "fixed":
+        # Shards are padded to whole blocks, which then have other scales.
+        padded = task.scatter and task.values % (self._workers * getattr(session and session.codec, "block", 1)) != 0
+        if session is None or session.codec.name != "fixed" or padded:
             return done
         if task.values not in self._expected:
             self._expected[task.values] = fixed_sum(session.codec, self._workers, task.values, self._recorded)

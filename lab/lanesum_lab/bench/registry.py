@@ -61,7 +61,9 @@ class BenchmarkOption:
     def parse(self, text: str) -> tuple[Any, ...]:
         """Return the values of a list. Raises ConfigurationError."""
         parts = text.split(self.separator) if text else []
-        return tuple(parts) if self.kind is str else tuple(positive_number(self.flag, one, self.kind) for one in parts)
+        if self.kind is str:
+            return tuple(parts)
+        return tuple(positive_number(self.flag, one, self.kind, or_zero=self.low == 0) for one in parts)
 
 
 def option(default: _Value, text: str, *, flag: str = "", low: float | None = None, separator: str = ",") -> _Value:
@@ -69,6 +71,7 @@ def option(default: _Value, text: str, *, flag: str = "", low: float | None = No
 
     Args:
         flag: long name on the command line; by default that of the field.
+        low: smallest value; 0 permits zeros in a list, whose values are positive otherwise.
         separator: character between the values of a tuple.
     """
     made: Any = dataclasses.field(default=default, metadata={_OPTION: (text, flag, low, separator)})

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from lanesum._internal.offload import Offload
 from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.figures import BenchError
@@ -69,6 +70,7 @@ class ReducingWorkers:
         supervisor: Supervisor,
         folder: Path,
         recorded: Path | None,
+        offload: Offload,
     ) -> None:
         self._place = place
         self._agents = Agents(supervisor, folder, place.command)
@@ -77,7 +79,7 @@ class ReducingWorkers:
         for agent, node in zip(self._workers, nodes, strict=True):
             self._agents.start(agent, node, {"LOCAL_WORLD_SIZE": str(workers)})
         self._sites = {
-            servers: open_site(place, f"site{number}", servers, nodes, supervisor, folder)
+            servers: open_site(place, f"site{number}", servers, nodes, supervisor, folder, offload=offload)
             for number, servers in enumerate(dict.fromkeys(job.servers for job in jobs))
         }
         admitted = {}
@@ -89,7 +91,7 @@ class ReducingWorkers:
         store = str(folder / f"gloo-{secrets.token_hex(4)}")
         self._agents.make(
             {
-                agent: partial(Reducer, worker, workers, store, place.interface, admitted, device, recorded)
+                agent: partial(Reducer, worker, workers, store, place.interface, admitted, device, recorded, offload)
                 for worker, agent in enumerate(self._workers)
             }
         )
@@ -105,6 +107,8 @@ class ReducingWorkers:
         # Asked after the measurement, because the answer takes processor time.
         if broken := sum(site.broken() for site in self._sites.values()):
             raise BenchError(f"{broken} datagrams could not be handled by an aggregation server.", "See its log.")
+        if reduction.scatter:
+            answers = self._agents.ask(dict.fromkeys(self._workers, Reducer.check_shards))
         done: tuple[Reduced, ...] = tuple(answers[agent] for agent in self._workers)
         times = reduction.iterations
         result = Measured(
@@ -128,7 +132,13 @@ class ReducingWorkers:
 
 @contextlib.contextmanager
 def reducing_workers(
-    place: Place, jobs: Sequence[ReductionJob], *, workers: int, device: str = "cpu", gradients: str = ""
+    place: Place,
+    jobs: Sequence[ReductionJob],
+    *,
+    workers: int,
+    device: str = "cpu",
+    gradients: str = "",
+    offload: Offload = "auto",
 ) -> Iterator[ReducingWorkers]:
     """Run all processes at one location, and end them. ``gradients``: model whose recorded gradients are reduced.
 
@@ -139,7 +149,14 @@ def reducing_workers(
         recorded = record(gradients, workers, folder) if gradients else None
         supervisor = cleanup.enter_context(Supervisor(folder / "logs"))
         made = ReducingWorkers(
-            place, jobs, workers=workers, device=device, supervisor=supervisor, folder=folder, recorded=recorded
+            place,
+            jobs,
+            workers=workers,
+            device=device,
+            supervisor=supervisor,
+            folder=folder,
+            recorded=recorded,
+            offload=offload,
         )
         cleanup.callback(made.close)
         yield made

@@ -26,6 +26,10 @@ TREE, PARAMETER_SERVER = "nccl-tree", "parameter server"
 # Bits of a value in two shots.
 _TWO_SHOT = {"two-shot-8": 8, "two-shot-4": 4}
 PEERS = (*_RING, TREE, *_TWO_SHOT, PARAMETER_SERVER)
+# Rings that leave a shard of the sum on each worker half-way. That of gloo is an all-reduce in PyTorch, too.
+_SCATTERED_RING = {"nccl": 0.5, "nccl-fp16": 0.25, "gloo": 1.0}
+# Codecs whose sums the server sends to the owners of their shards alone.
+_SCATTERED_CODECS = ("thc", "fixed")
 #: Its error is a multiple of that of ``thc`` with as many bytes, see docs/codec-baselines.md.
 LESS_EXACT = ("two-shot-4",)
 
@@ -47,17 +51,21 @@ class PipelineStage:
 
 
 class PeerMethod:
-    """All-reduce by a process group, in two shots of quantized values, or by a parameter server."""
+    """All-reduce by a process group, in two shots of quantized values, or by a parameter server.
 
-    def __init__(self, name: str, network: ForecastNetwork, costs: HostCosts) -> None:
+    Reduce-scatters are those of process groups, see ``peers``.
+    """
+
+    def __init__(self, name: str, network: ForecastNetwork, job: ForecastJob, costs: HostCosts) -> None:
         self.name, self._network, self._costs = name, network, costs
+        self._ring = _SCATTERED_RING if job.scattered else _RING
 
     def traffic(self, values: int) -> BucketTraffic:
         """Return the bytes of a bucket."""
         workers = self._network.workers
         ring = gloo_bytes(workers, self._network.wire_overhead) * values
-        if self.name in _RING:
-            ring *= _RING[self.name]
+        if self.name in self._ring:
+            ring *= self._ring[self.name]
         elif self.name == TREE:
             ring *= workers / (workers - 1)  # each value goes up and down once
         elif self.name in _TWO_SHOT:
@@ -72,6 +80,7 @@ class PeerMethod:
         busy = self.busy_s(values)
         # The messages of a ring or a tree wait for each other; the others cross the network at the same time.
         messages = 2 * math.log2(workers) if self.name == TREE else 2.0 * (workers - 1)
+        messages *= self._ring.get(self.name, 1.0) / _RING.get(self.name, 1.0)  # those of a shard are half as many
         waits = 2.0 if self.name in (*_TWO_SHOT, PARAMETER_SERVER) else messages
         link_s = max(busy["link"], busy["rack"], busy["pod"])
         return math.hypot(link_s, busy["host"]) + waits * network.one_way_s + messages * self._costs.message_s
@@ -91,7 +100,8 @@ class PeerMethod:
             "rack": 8 * up * max(1, senders / network.racks) / network.rack_rate if network.racks > 1 else 0.0,
             "pod": 8 * up * max(1, senders / network.pods) / network.pod_rate if network.pods > 1 else 0.0,
         }
-        return {"host": host_s, "link": 8 * through / self._rate(), **crossed}
+        share = costs.gloo_link if self.name == "gloo" else 1.0
+        return {"host": host_s, "link": 8 * through / (share * self._rate()), **crossed}
 
     def _rate(self) -> float:
         network = self._network
@@ -119,6 +129,9 @@ class InNetwork:
                 f"Give --racks, or plan several jobs of at most {MAX_WORKERS * MAX_RACKS:,} workers.",
             )
         self._codec = _sized(name, network.workers, job.adaptive)
+        # Programs for chips send whole sums to all workers.
+        self._owners = network.workers if job.scattered and self._codec.name in _SCATTERED_CODECS else 1
+        self._full_results = network.profile is not None
 
     def traffic(self, values: int) -> BucketTraffic:
         """Return the bytes of a bucket, without retransmissions."""
@@ -146,11 +159,13 @@ class InNetwork:
         *_, (shape, chunks, contribution, result) = self._rounds(values)
         part = chunks / segments
         encode_s, decode_s = (values / segments * one for one in costs.codec(self.name))
+        decode_s /= self._owners
+        again = 1 + self.loss  # all workers repeat their contributions to a chunk without a result, and get it again
         half_s = part * self.costs.chunk_s / 2
         stages = [
             PipelineStage("host", encode_s + half_s),
-            PipelineStage("up", part * contribution * 8 / self._windowed(contribution)),
-            PipelineStage(None, network.one_way_s / 2),
+            PipelineStage("up", again * part * contribution * 8 / self._windowed(contribution)),
+            PipelineStage(None, self.loop_s / 2),
         ]
         if network.served:
             stages.append(PipelineStage("server", part * network.served * costs.contribution_s))
@@ -168,8 +183,8 @@ class InNetwork:
                 stages.append(PipelineStage("pod", part * crossing * 8 / network.pod_rate))
         return [
             *stages,
-            PipelineStage(None, network.one_way_s / 2),
-            PipelineStage("down", part * result * 8 / self._windowed(result)),
+            PipelineStage(None, self.loop_s / 2),
+            PipelineStage("down", again * part * result * 8 / self._windowed(result)),
             PipelineStage("host", half_s + decode_s),
         ]
 
@@ -185,7 +200,8 @@ class InNetwork:
     def loop_s(self) -> float:
         """Time from a contribution to its result on idle links."""
         network = self.network
-        return network.one_way_s + self.costs.chunk_s + network.served * self.costs.contribution_s
+        host_s = self.costs.chunk_s + network.served * self.costs.contribution_s
+        return network.one_way_s + max(self.costs.loop_s, host_s)
 
     @property
     def repair_s(self) -> float:
@@ -219,10 +235,17 @@ class InNetwork:
     def _rounds(self, values: int) -> Iterator[tuple[RoundShape, int, float, float]]:
         """Yield shape, packets, bytes of a contribution and bytes of a result of every round."""
         overhead = FRAME_OVERHEAD_BYTES + self.network.wire_overhead
-        for shape in self._codec.shapes(values):
-            chunks = math.ceil(shape.result_words / self.network.words)
-            uplink = shape.words / chunks
-            yield shape, chunks, overhead + WORD_BYTES * uplink, overhead + WORD_BYTES * shape.result_words / chunks
+        *first, last = self._codec.shapes(values)
+        for shape in (*first, last):
+            owners = self._owners if shape is last else 1
+            chunks = owners * math.ceil(shape.result_words / owners / self.network.words)
+            result = shape.result_words / (1 if self._full_results else owners)  # the other results are headers alone
+            yield shape, chunks, overhead + WORD_BYTES * shape.words / chunks, overhead + WORD_BYTES * result / chunks
+
+
+def peers(job: ForecastJob) -> tuple[str, ...]:
+    """Return the names of the peers that have the job's collective."""
+    return tuple(_SCATTERED_RING) if job.scattered else PEERS
 
 
 def _sized(name: str, workers: int, adaptive: bool) -> Codec:

@@ -12,7 +12,7 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.placement import place
 from lanesum_lab.forecast.costs import HostCosts
-from lanesum_lab.forecast.methods import LESS_EXACT, PEERS, InNetwork, PeerMethod
+from lanesum_lab.forecast.methods import LESS_EXACT, InNetwork, PeerMethod, peers
 from lanesum_lab.forecast.scenario import ForecastNetwork, ForecastScenario
 from lanesum_lab.forecast.simulation import StepTimes, forecast
 
@@ -52,7 +52,9 @@ def run(scenario: ForecastScenario, costs: HostCosts) -> dict[str, Any]:
             refused[name] = str(error)
     own = list(methods)
     # NCCL has no processes without a GPU.
-    methods += [PeerMethod(name, network, costs) for name in PEERS if scenario.device == "cuda" or "nccl" not in name]
+    methods += [
+        PeerMethod(name, network, job, costs) for name in peers(job) if scenario.device == "cuda" or "nccl" not in name
+    ]
     forecasts = []
     for method in methods:
         busy = method.busy_s(job.per_bucket)
@@ -67,8 +69,8 @@ def run(scenario: ForecastScenario, costs: HostCosts) -> dict[str, Any]:
                 method in own,
             )
         )
-    peers = [one for one in forecasts if not one.in_network and one.by not in LESS_EXACT]
-    peer = min(peers, key=lambda one: one.times.step_s)
+    exact = [one for one in forecasts if not one.in_network and one.by not in LESS_EXACT]
+    peer = min(exact, key=lambda one: one.times.step_s)
     return {
         "advice": _advice(forecasts, peer, refused),
         "scenario": {field.name: getattr(scenario, field.name) for field in dataclasses.fields(ForecastScenario)},

@@ -55,6 +55,10 @@ class ForecastScenario:
     bucket: Annotated[float, typer.Option(help="Size of a DDP bucket, in MiB.")] = 25.0
     compute: Annotated[float, typer.Option(help="Time of forward and backward of a step, in milliseconds.")] = 100.0
     optimizer: Annotated[Literal["adaptive", "sgd"], typer.Option(help="Kind of the optimizer.")] = "adaptive"
+    collective: Annotated[
+        Literal["all-reduce", "reduce-scatter"],
+        typer.Option(help="Collective of the gradients; a reduce-scatter without the gathers of parameters."),
+    ] = "all-reduce"
     codecs: Annotated[str, typer.Option(help="Codecs, separated by commas.")] = "thc,fixed"
     switch: Annotated[
         str, typer.Option(help="Profile of the switches, such as tofino1-w256; or none: the server sums.")
@@ -124,6 +128,7 @@ class ForecastScenario:
             per_bucket=per_bucket,
             compute_s=self.compute * 1e-3,
             adaptive=self.optimizer == "adaptive",
+            scattered=self.collective == "reduce-scatter",
             codecs=tuple(self.codecs.split(",")),
         )
 
@@ -189,12 +194,14 @@ class ForecastJob:
         per_bucket: values of a bucket; the last one may have fewer.
         compute_s: time of forward and backward without communication.
         adaptive: the optimizer divides by the size of past gradients, as Adam does.
+        scattered: gradients are reduce-scattered, so each worker needs the sum of its own shard.
     """
 
     parameters: int
     per_bucket: int
     compute_s: float
     adaptive: bool
+    scattered: bool
     codecs: tuple[str, ...]
 
     def buckets(self) -> list[int]:

@@ -20,11 +20,10 @@ from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 from lanesum_fabric.topology import Topology
 from lanesum_lab.builds.rates import WIRE_OVERHEAD
 from lanesum_lab.run.plan import mininet_path
-from lanesum_lab.veth import htb_rate, htb_root
+from lanesum_lab.veth import BURST_BYTES, htb_rate, htb_root
 from lanesum_switch.faults.topology_names import switch_links
 
 _MAX_INTERFACE = 15  # characters (linux/if.h: IFNAMSIZ)
-_BURST_BYTES = 15_000  # of links with a rate of their own, as Mininet has it
 
 
 class NetworkError(LanesumError):
@@ -196,7 +195,7 @@ def _add_links(
         made = net.addLink(*(name for name, _ in link.parts()), cls=link_module.Link, **options)
         for end in (made.intf1, made.intf2):
             if link.rate_mbit is not None:
-                rate = htb_rate(end.name, link.rate_mbit, burst=_BURST_BYTES)
+                rate = htb_rate(end.name, link.rate_mbit, burst=BURST_BYTES)
             elif link_mbit is not None:
                 rate = htb_rate(end.name, link_mbit, overhead=WIRE_OVERHEAD)
             else:

@@ -95,6 +95,19 @@ def test_certified_jobs_take_turns_with_plain_ones() -> None:
     assert certified["packets"] >= plain["packets"] > 0
 
 
+@needs_torch
+@needs_namespaces
+def test_reduce_scatter_behind_links_that_lose() -> None:
+    """The sums of all shards are compared; each worker gets a part of the bytes of an all-reduce."""
+    options = ("--cases", HUB, "--codecs", "fixed", "--values", "65536", "--repeats", "1")
+    whole, shards = (run(*options, "--collective", one, "--loss", "0.01") for one in allreduce.COLLECTIVES)
+    assert (shards["collective"], shards["loss"]) == ("reduce-scatter", 0.01)
+    (gloo, own), (_, of_whole) = shards["figures"], [one for one in whole["figures"] if one["by"] in (GLOO, "fixed")]
+    assert (gloo["by"], own["by"]) == (GLOO, "fixed")
+    assert own["exact_sum_checked"] and own["retransmissions"] > 0
+    assert own["wire_mbyte_down"]["median"] < 0.8 * of_whole["wire_mbyte_down"]["median"]
+
+
 @pytest.mark.parametrize(("case", "crossing"), [("hub", 3000), ("sharded", 2 * 3000 // 2)])
 def test_needed_bytes_of_sparse_codec_equal_sent_bytes(case: str, crossing: int) -> None:
     """Its shapes are those of a first, dense all-reduce."""
@@ -145,6 +158,11 @@ def test_impossible_case_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"workers": (1,)}, "An all-reduce needs two workers, one value and a rate above 0 at least"),
         ({"rates_mbit": (0.0,)}, "An all-reduce needs two workers, one value and a rate above 0 at least"),
         ({"codecs": ("zip",)}, "no codec 'zip'"),
+        ({"collective": "broadcast"}, "Unknown collective='broadcast': expected one of all-reduce, reduce-scatter"),
+        ({"collective": "reduce-scatter", "values": (9,)}, "values that are a multiple of the number of workers"),
+        ({"collective": "reduce-scatter", "peers": ("two-shot-4",)}, "there is no reduce-scatter by them"),
+        ({"loss": 0.1, "cases": ("loopback",)}, "Loopback loses no packets: measure losses with --cases hub,sharded"),
+        ({"loss": 0.6}, "Invalid loss=0.6: expected a fraction from 0 to 0.5"),
         ({"peers": ("two-shot-3",)}, r"Unknown peers=\('two-shot-3',\) on cpu: expected some of "),
         ({"gradients": "mars"}, "Unknown gradients='mars': expected one of "),
     ],

@@ -16,6 +16,7 @@ from lanesum.cli.app import main
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.bench import forecast as bench_forecast
+from lanesum_lab.bench.allreduce import AllReduceSettings
 from lanesum_lab.builds.rates import WireBytes
 from lanesum_lab.forecast.costs import REFERENCE
 from lanesum_lab.forecast.methods import InNetwork
@@ -153,16 +154,55 @@ def test_command_with_wrong_option_names_it(capsys: pytest.CaptureFixture[str]) 
 
 def test_benchmark_compares_forecast_with_measured_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = {"median": 1.0, "min": 1.0, "max": 1.0}
-    measured = [{"rate_mbit": 100.0, "workers": 2, "by": by, "seconds": seconds} for by in ("gloo", "fixed")]
-    result = {"figures": measured, "repeats": 1, "machine": {}, "left_out": {}}
-    monkeypatch.setattr(bench_forecast, "measure_costs", lambda *_: REFERENCE["cpu"])
-    monkeypatch.setattr(bench_forecast.allreduce, "run", lambda _: result)
-    found = bench_forecast.run(bench_forecast.ForecastSettings(values=2_000_000))
-    # 2 million values of 4 bytes and headers at 100 Mbit/s take about .68 s in each direction.
-    assert [one["forecast_s"] for one in found["figures"]] == pytest.approx([0.68, 0.68], rel=0.06)
+
+    def measured(settings: AllReduceSettings) -> dict[str, Any]:
+        # The link is shared by half while the share of gloo is measured, at another rate and length.
+        times = {"gloo": 0.5 if not settings.codecs else 1.0, "fixed": 1.0}
+        figures = [
+            {"rate_mbit": rate, "workers": 2, "by": by, "seconds": {**seconds, "median": times[by]}}
+            for rate in settings.rates_mbit
+            for by in ("gloo", *settings.codecs)
+        ]
+        return {"figures": figures, "repeats": 1, "machine": {}, "left_out": {}}
+
+    monkeypatch.setattr(bench_forecast, "measure_costs", lambda *_, **__: REFERENCE["cpu"])
+    monkeypatch.setattr(bench_forecast.allreduce, "run", measured)
+    settings = bench_forecast.ForecastSettings(
+        workers=(2,),
+        collectives=("all-reduce",),
+        losses=(0.0,),
+        values=2_000_000,
+        rates_mbit=(100.0,),
+        codecs=("fixed",),
+    )
+    found = bench_forecast.run(settings)
+    # 2 million values of 4 bytes and headers at 100 Mbit/s take about .68 s in each direction. A quarter of them take
+    # .42 s at 40 Mbit/s, which is .84 of the time of gloo there.
+    assert [one["forecast_s"] for one in found["figures"]] == pytest.approx([0.68 / 0.84, 0.68], rel=0.06)
     assert found["deviation"]["max"] == pytest.approx(0.32, abs=0.05)
+
+
+def test_reduce_scatter_sends_down_a_share() -> None:
+    """A server sends each sum to its owner alone; chips send all to all. Gloo's is an all-reduce."""
+    found = {}
+    for collective in ("all-reduce", "reduce-scatter"):
+        for switch in ("none", "tofino2-w64"):
+            scenario = ForecastScenario(**SLOW, collective=collective, switch=switch)  # type: ignore[arg-type]
+            found[collective, switch] = {one["by"]: one for one in run(scenario, COSTS)["forecasts"]}
+    whole, shards = (found[one, "none"] for one in ("all-reduce", "reduce-scatter"))
+    assert set(shards) == {"thc", "fixed", "nccl", "nccl-fp16", "gloo"}
+    assert shards["fixed"]["bytes_up"] == pytest.approx(whole["fixed"]["bytes_up"], rel=0.01)
+    assert shards["fixed"]["bytes_down"] == pytest.approx(0.3 * whole["fixed"]["bytes_down"], rel=0.1)
+    assert shards["nccl"]["bytes_up"] == whole["nccl"]["bytes_up"] / 2
+    assert shards["gloo"]["step_s"] == whole["gloo"]["step_s"]
+    chips = [found[one, "tofino2-w64"]["fixed"]["bytes_down"] for one in ("all-reduce", "reduce-scatter")]
+    assert chips[0] == pytest.approx(chips[1], rel=0.01)
 
 
 def test_benchmark_without_rates_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="a rate above 0"):
         bench_forecast.ForecastSettings(rates_mbit=())
+    with pytest.raises(ConfigurationError, match="needs a collective and a loss"):
+        bench_forecast.ForecastSettings(losses=())
+    with pytest.raises(ConfigurationError, match="Unknown collective='gather'"):
+        bench_forecast.ForecastSettings(collectives=("gather",))
