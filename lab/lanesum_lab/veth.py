@@ -180,10 +180,10 @@ def htb_rate(interface: str, rate_mbit: float, *, overhead: int = 0, burst: int 
 
 
 def losses(interface: str, fraction: float) -> Iterator[str]:
-    """Yield the orders that drop this fraction of the frames sent, at random, behind ``htb_root``.
+    """Yield the commands that drop this fraction of the frames that an interface sends, at random, after ``htb_root``.
 
-    A program of classic BPF puts them into a class of its own, whose queue has room for none. TCP hands frames over one
-    by one, so that none takes others with it.
+    A program of classic BPF moves them to a class whose queue has no space. TCP sends single frames then, so that a
+    loss drops one of them.
     """
     whole = 1 << 32
     # A = random number; return the class of the filter if it is below the bound, else 0: no match. See

@@ -76,7 +76,7 @@ class AllReduceSettings:
 
     Attributes:
         values_per_run: shorter vectors are reduced repeatedly, up to this number of values and at most 200 times.
-        joined: False sends every packet alone, as with losses, where a lost frame must not take others with it.
+        singly: send every packet alone without losses, too.
     """
 
     workers: tuple[int, ...] = registry.option((4,), "Numbers of workers, separated by commas.")
@@ -102,7 +102,12 @@ class AllReduceSettings:
     certified: bool = registry.option(False, "Measure each codec with check words, too.")
     repeats: int = registry.repeats(5)
     values_per_run: int = 1 << 20
-    joined: bool = True
+    singly: bool = False
+
+    @property
+    def joined(self) -> bool:
+        """True if packets may be joined. With losses they are not: a lost frame drops one packet."""
+        return not self.singly and self.loss == 0
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.cases or ()) - set(CASES))
@@ -120,7 +125,6 @@ class AllReduceSettings:
             raise ConfigurationError(f"Invalid loss={self.loss}: expected a fraction from 0 to 0.5.")
         if self.loss and LOOPBACK in (self.cases or ()):
             raise ConfigurationError("Loopback loses no packets: measure losses with --cases hub,sharded.")
-        object.__setattr__(self, "joined", self.joined and self.loss == 0)
         if self.device not in PEERS:
             raise ConfigurationError(f"There is no device {self.device!r} to measure on.", "Use one of cpu, cuda.")
         if set(self.peers or ()) - set(PEERS[self.device]):

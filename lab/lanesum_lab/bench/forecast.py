@@ -17,7 +17,7 @@ from lanesum import codecs
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum_lab.bench import allreduce, registry, server
-from lanesum_lab.bench.figures import spread, text
+from lanesum_lab.bench.figures import machine, spread, text
 from lanesum_lab.bench.places import HUB
 from lanesum_lab.bench.reducer import GLOO, NCCL
 from lanesum_lab.forecast.costs import REFERENCE, HostCosts
@@ -28,7 +28,7 @@ from lanesum_lab.forecast.simulation import forecast
 _MEASURED_VALUES = 2_000_000
 _FEW_VALUES = 1000
 _MEASURED_WORKERS = 2
-_UNLIMITED_MBIT, _SHARED_MBIT = 10_000.0, 40.0
+_UNLIMITED_MBIT, _LINK_SHARE_MBIT = 10_000.0, 40.0
 FORECAST_COLUMNS = ("collective", "loss", "Mbit/s", "workers", "by", "measured, s", "forecast, s", "deviation")
 
 
@@ -90,7 +90,7 @@ def measure_costs(
         values=(_FEW_VALUES, _MEASURED_VALUES),
         cases=(allreduce.LOOPBACK if joined else HUB,),
         rates_mbit=(_UNLIMITED_MBIT,),
-        joined=joined,
+        singly=not joined,
         codecs=tuple(dict.fromkeys(["thc", *names])),
         peers=(NCCL,) if device == "cuda" else (),
         device=device,
@@ -115,7 +115,7 @@ def measure_costs(
         gloo_s=figures["gloo"]["seconds"]["median"] / each_way,
         nccl_s=figures[NCCL]["seconds"]["median"] / each_way if NCCL in figures else reference.nccl_s,
         message_s=few[GLOO]["seconds"]["median"] / (2 * (workers - 1)),
-        loop_s=few["thc"]["seconds"]["median"] / 2,  # a round of norms, and one of codes
+        round_s=few["thc"]["seconds"]["median"] / 2,  # a round of norms, and one of codes
     )
 
 
@@ -134,14 +134,14 @@ def run(settings: ForecastSettings) -> dict[str, Any]:
     Raises BenchError, ConfigurationError, MissingToolError.
     """
     costs = {
-        (workers, joined): measure_costs(settings.codecs, "cpu", workers=workers, joined=joined)
+        (workers, joined): _with_share(
+            measure_costs(settings.codecs, "cpu", workers=workers, joined=joined), workers, joined
+        )
         for workers in settings.workers
         for joined in {loss == 0 for loss in settings.losses}
     }
-    costs = {key: _with_share(one, *key) for key, one in costs.items()}
     figures: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
-    measured: dict[str, Any] = {}
     for measurement in settings.measurements():
         measured = allreduce.run(measurement)
         left_out |= measured["left_out"]
@@ -152,7 +152,8 @@ def run(settings: ForecastSettings) -> dict[str, Any]:
         ]
     deviations = [abs(one["deviation"]) for one in figures]
     return {
-        **{name: measured[name] for name in ("repeats", "machine")},
+        "repeats": settings.repeats,
+        "machine": machine(),
         "left_out": left_out,
         "figures": figures,
         "deviation": spread(deviations) | {"mean": statistics.fmean(deviations)},
@@ -165,10 +166,10 @@ def _with_share(costs: HostCosts, workers: int, joined: bool) -> HostCosts:
         workers=(workers,),
         values=(_MEASURED_VALUES // 4,),
         cases=(HUB,),
-        rates_mbit=(_SHARED_MBIT,),
+        rates_mbit=(_LINK_SHARE_MBIT,),
         codecs=(),
         peers=(),
-        joined=joined,
+        singly=not joined,
     )
     (figure,) = allreduce.run(settings)["figures"]
     return replace(costs, gloo_link=min(1.0, 1 + _compared(figure, settings, costs)["deviation"]))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from lanesum._internal.offload import Offload
+from lanesum.codecs.fixed import FixedPoint
 from lanesum.joining import join
 from lanesum.session import ObservedRound, Session
 from lanesum.transport.latency import LatencyHistogram
@@ -307,10 +308,10 @@ class Reducer:
             return replace(done, error=error, expected=None if task.by == "fixed" else digest_of(exact))
         done = replace(done, error=error_of(values, self._workers, self._recorded))
         session = self._sessions.get(task.by)
-        # Shards are padded to whole blocks, which then have other scales.
-        padded = task.scatter and task.values % (self._workers * getattr(session and session.codec, "block", 1)) != 0
-        if session is None or session.codec.name != "fixed" or padded:
+        if session is None or not isinstance(session.codec, FixedPoint):
             return done
+        if task.scatter and task.values % (self._workers * session.codec.block) != 0:
+            return done  # shards are padded to whole blocks, which then have other scales
         if task.values not in self._expected:
             self._expected[task.values] = fixed_sum(session.codec, self._workers, task.values, self._recorded)
         return replace(done, expected=self._expected[task.values])

@@ -18,7 +18,7 @@ class HostCosts:
         contribution_s: seconds of a server to add a contribution, and to send its part of the results.
         gloo_s, nccl_s: seconds for a byte that a peer sends and receives.
         message_s: seconds until a peer's message arrives, besides the delay of the network.
-        loop_s: seconds from a worker's first packet to its result, besides the delay of the network.
+        round_s: seconds of a round of one packet, besides the delay of the network.
         gloo_link: share of a link's rate that gloo uses.
     """
 
@@ -29,7 +29,7 @@ class HostCosts:
     gloo_s: float
     nccl_s: float
     message_s: float = 15e-6
-    loop_s: float = 0.0
+    round_s: float = 0.0
     gloo_link: float = 1.0
 
     def codec(self, name: str) -> tuple[float, float]:

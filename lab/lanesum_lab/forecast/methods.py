@@ -129,9 +129,7 @@ class InNetwork:
                 f"Give --racks, or plan several jobs of at most {MAX_WORKERS * MAX_RACKS:,} workers.",
             )
         self._codec = _sized(name, network.workers, job.adaptive)
-        # Programs for chips send whole sums to all workers.
         self._owners = network.workers if job.scattered and self._codec.name in _SCATTERED_CODECS else 1
-        self._full_results = network.profile is not None
 
     def traffic(self, values: int) -> BucketTraffic:
         """Return the bytes of a bucket, without retransmissions."""
@@ -201,7 +199,7 @@ class InNetwork:
         """Time from a contribution to its result on idle links."""
         network = self.network
         host_s = self.costs.chunk_s + network.served * self.costs.contribution_s
-        return network.one_way_s + max(self.costs.loop_s, host_s)
+        return network.one_way_s + max(self.costs.round_s, host_s)
 
     @property
     def repair_s(self) -> float:
@@ -239,7 +237,8 @@ class InNetwork:
         for shape in (*first, last):
             owners = self._owners if shape is last else 1
             chunks = owners * math.ceil(shape.result_words / owners / self.network.words)
-            result = shape.result_words / (1 if self._full_results else owners)  # the other results are headers alone
+            # A server sends headers alone to the other workers; programs for chips send whole sums.
+            result = shape.result_words / (owners if self.network.profile is None else 1)
             yield shape, chunks, overhead + WORD_BYTES * shape.words / chunks, overhead + WORD_BYTES * result / chunks
 
 

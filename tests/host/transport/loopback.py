@@ -9,7 +9,6 @@ import os
 import secrets
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,10 +39,11 @@ def admitted(server: AggregationServer, workers: int, **fields: Any) -> list[Job
     return made
 
 
-def wait_until_sending(transport: UdpTransport, packets: int = 1) -> None:
-    """Wait for that number of packets; the first one opens the session."""
-    while transport.stats.packets_sent < packets:
-        time.sleep(0.001)
+def wait_until_sending(transport: UdpTransport, packets: int = 1, ended: threading.Event | None = None) -> None:
+    """Wait for that number of packets, or until ``ended``; the first packet opens the session."""
+    ended = ended or threading.Event()
+    while transport.stats.packets_sent < packets and not ended.wait(0.001):
+        pass
 
 
 @contextlib.contextmanager
@@ -55,8 +55,7 @@ def interrupted_when_sending(transport: UdpTransport) -> Iterator[None]:
     ended = threading.Event()
 
     def interrupt() -> None:
-        while transport.stats.packets_sent < 1 and not ended.wait(0.001):
-            pass
+        wait_until_sending(transport, ended=ended)
         if not ended.is_set():
             os.kill(os.getpid(), signal.SIGINT)
 
