@@ -40,10 +40,6 @@ class NotReadyError(rpc.ControllerError):
     """Some workers have not joined in time; the message names their hosts or ranks."""
 
 
-def _origin() -> str:
-    return f"process {os.getpid()} at {socket.gethostname()}"
-
-
 def join(
     *,
     controller: str | None = None,
@@ -121,7 +117,7 @@ def _take(
         "job": job,
         "worker": worker,
         "claimant": claimant(),
-        "origin": _origin(),
+        "origin": f"process {os.getpid()} at {socket.gethostname()}",
         "description": _described(description, {}),
         "take_over": take_over,
         "protocol": VERSION,

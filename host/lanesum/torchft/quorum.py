@@ -72,15 +72,17 @@ class Quorum:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as held:
             try:
                 held.bind((self.address, 0))
+                listening = None  # not the number of the UDP port, which another program may have in TCP
                 if self.rank == 0:
-                    listener = opened.enter_context(socket.create_server(held.getsockname(), backlog=self.size))
-                note = json.dumps([*held.getsockname(), self.description])
+                    listener = opened.enter_context(socket.create_server((self.address, 0), backlog=self.size))
+                    listening = listener.getsockname()[1]
+                note = json.dumps([*held.getsockname(), listening, self.description])
             except OSError as error:
                 note = ConfigurationError(
                     f"Rank {self.rank} of {self.label} cannot use address {self.address!r}: {error.strerror}.",
                     "Pass the IPv4 address of this host: ProcessGroup(address=...).",
                 )
-            places = self._places(self._exchange(note, range(self.size)))
+            places, listening = self._places(self._exchange(note, range(self.size)))
             try:
                 admitted: notes.Note = self._admit(places, opened) if self.rank == 0 else None
             except LanesumError as error:
@@ -100,16 +102,15 @@ class Quorum:
         if self.rank == 0:
             peers = QuorumConnections.accept(listener, self.size, key, self.timeout_s)
         else:
-            peers = QuorumConnections.connect(places[0], self.rank, key, self.timeout_s)
+            peers = QuorumConnections.connect(listening, self.rank, key, self.timeout_s)
         return ticket, opened.enter_context(peers)
 
     def _exchange(self, note: notes.Note, of: Iterable[int]) -> list[Any]:
         """Exchange notes, which are JSON or an error. Raises the error that is one of them, and ConfigurationError."""
         try:
             found = notes.exchange_in(self.store, self.rank, range(self.size), note, of, self.timeout_s)
-            for one in found:
-                if isinstance(one, LanesumError):
-                    raise one
+            if errors := [one for one in found if isinstance(one, LanesumError)]:
+                raise errors[0]
             if any(len(str(one)) > _MAX_NOTE for one in found):
                 raise ValueError(f"it has more than {_MAX_NOTE} characters")
             return [json.loads(str(one)) for one in found]
@@ -122,11 +123,13 @@ class Quorum:
             "Use one version of lanesum in all replicas, and a store prefix that nothing else uses.",
         )
 
-    def _places(self, found: list[Any]) -> list[Address]:
-        """Return the addresses of all ranks. Raises ConfigurationError, DescriptionMismatchError."""
+    def _places(self, found: list[Any]) -> tuple[list[Address], Address]:
+        """Return the addresses of all ranks and of rank 0's listener. Raises as ``enter`` does."""
         try:
-            places = [(str(ip), int(port)) for ip, port, _ in found]
-            descriptions = [rpc.one_line(description) for _, _, description in found]
+            places = [(str(ip), int(port)) for ip, port, _, _ in found]
+            descriptions = [rpc.one_line(description) for *_, description in found]
+            if not 0 < (port := int(found[0][2])) < 1 << 16:
+                raise ValueError(f"rank 0 cannot listen at port {port}")
         except (ValueError, TypeError) as error:
             raise self._invalid(error) from error
         for rank, description in enumerate(descriptions):
@@ -140,7 +143,7 @@ class Quorum:
                 f"Some ranks of {self.label} have loopback addresses: {[ip for ip, _ in places]}.",
                 "Pass the IPv4 address of each host: ProcessGroup(address=...).",
             )
-        return places
+        return places, (places[0][0], port)
 
     def _admit(self, places: list[Address], opened: contextlib.ExitStack) -> str:
         """Admit the job of the quorum, and return the ticket of rank 0 as JSON; null if the controller hands it out."""

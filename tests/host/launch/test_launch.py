@@ -33,6 +33,7 @@ from lanesum_control.controller.service import ControllerService
 from lanesum_control.planner.network import Network
 from lanesum_fabric.topology import load
 from tests.command_line import invoke
+from tests.free_ports import free_ports
 from tests.host.launch import spawned_script
 from tests.waiting import wait_until
 
@@ -369,12 +370,10 @@ def test_launch_restarts_ranks_in_new_incarnation(start: Callable[..., Any], scr
 @pytest.mark.long
 def test_launch_on_two_machines_needs_only_the_controller(start: Callable[..., Any], script: Path) -> None:
     """Both launches are on this machine. Rank 0 admits the job, and removes it after the last step."""
-    with AggregationServer(("127.19.0.95", 0)) as server, socket.socket() as probe:
+    with AggregationServer(("127.19.0.95", 0)) as server:
         network = dataclasses.replace(Network.of(load("star4"), loopback=True), servers=(server.address,))
         controller = Controller(network, server)
-        probe.bind(("127.0.0.1", 0))
-        meeting = f"127.0.0.1:{probe.getsockname()[1]}"
-        probe.close()
+        meeting = f"127.0.0.1:{free_ports(1, socket.SOCK_STREAM)[0]}"
         with ControllerService(controller, "127.0.0.1:0") as service:
             options = ["--nnodes", 2, "--rdzv-endpoint", meeting, "--controller", f"127.0.0.1:{service.port}"]
             processes = [start(*options, "--codec", "fixed", script) for _ in range(2)]

@@ -28,9 +28,9 @@ from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
 from lanesum.transport.native_engine import NativeRoundSequence, NativeRoundState
 from lanesum_lab.baselines.thc_paper.codec import PaperTHC
+from tests.free_ports import LOCALHOST, free_address
 from tests.waiting import with_longer_deadlines
 
-LOCALHOST = "127.0.0.1"
 SIZE = 20_000  # values of five pieces
 
 
@@ -41,10 +41,7 @@ def with_native(native: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ticket(worker: int, workers: int, **fields: Any) -> JobTicket:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind((LOCALHOST, 0))
-        local = probe.getsockname()
-    values: dict[str, Any] = {"job": 3, "tag": 99, "slots": 64, "seed": 5, "local": local, **fields}
+    values: dict[str, Any] = {"job": 3, "tag": 99, "slots": 64, "seed": 5, "local": free_address(), **fields}
     return JobTicket(worker=worker, workers=workers, **values)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -52,7 +53,7 @@ def errors_of_two(*changes: dict[str, Any]) -> list[LanesumError | None]:
         return list(threads.map(error_of, [quorum(rank, store, **one) for rank, one in enumerate(changes)]))
 
 
-PLACE = json.dumps([LOCALHOST, 4000, "fixed"])
+PLACE = json.dumps([LOCALHOST, 4000, 4000, "fixed"])
 
 
 @pytest.mark.parametrize(
@@ -61,8 +62,10 @@ PLACE = json.dumps([LOCALHOST, 4000, "fixed"])
         ("{", json.dumps(TICKET)),
         ("null", json.dumps(TICKET)),
         ("[1]", json.dumps(TICKET)),
-        ('["127.0.0.1", 4000]', json.dumps(TICKET)),
-        ('["127.0.0.1", [], "fixed"]', json.dumps(TICKET)),
+        ('["127.0.0.1", 4000, 4000]', json.dumps(TICKET)),
+        ('["127.0.0.1", [], 4000, "fixed"]', json.dumps(TICKET)),
+        ('["127.0.0.1", 4000, null, "fixed"]', json.dumps(TICKET)),
+        ('["127.0.0.1", 4000, 65536, "fixed"]', json.dumps(TICKET)),
         (json.dumps("[" * 100_000), json.dumps(TICKET)),
         ("[" * 5_000, json.dumps(TICKET)),
         (PLACE, "{}"),
@@ -86,7 +89,7 @@ def test_invalid_notes_are_typed_errors(place: str, ticket: str) -> None:
 @pytest.mark.parametrize("place", [["localhost", 4000], [LOCALHOST, 0], [LOCALHOST, 70_000], ["1.2.3", 4]])
 def test_invalid_address_of_a_rank_is_refused(place: list[Any]) -> None:
     store = dist.HashStore()
-    store.set("lanesum.1.1", json.dumps(json.dumps([*place, "fixed"])))
+    store.set("lanesum.1.1", json.dumps(json.dumps([*place, None, "fixed"])))
     assert isinstance(error_of(quorum(0, store)), ConfigurationError)
 
 
@@ -98,7 +101,7 @@ def test_absent_rank_is_named() -> None:
 def test_rank_that_does_not_connect_is_named() -> None:
     store = dist.HashStore()
     (port,) = free_ports(1)
-    store.set("lanesum.1.1", json.dumps(json.dumps([LOCALHOST, port, "fixed"])))
+    store.set("lanesum.1.1", json.dumps(json.dumps([LOCALHOST, port, None, "fixed"])))
     error = error_of(quorum(0, store))
     assert isinstance(error, NotReadyError) and "Rank 1 of the quorum has not connected to rank 0" in str(error)
 
@@ -117,7 +120,7 @@ def test_foreign_address_is_named_on_all_ranks() -> None:
 
 def test_loopback_beside_other_address_is_refused() -> None:
     store = dist.HashStore()
-    store.set("lanesum.1.1", json.dumps(json.dumps(["192.0.2.1", 4000, "fixed"])))
+    store.set("lanesum.1.1", json.dumps(json.dumps(["192.0.2.1", 4000, None, "fixed"])))
     error = error_of(quorum(0, store))
     assert isinstance(error, ConfigurationError) and "Some ranks of quorum 5 have loopback addresses" in str(error)
 
@@ -127,16 +130,35 @@ def test_too_many_ranks_are_refused() -> None:
     assert isinstance(error, ConfigurationError) and "1025 ranks, a job at most 1024" in str(error)
 
 
-def test_ranks_of_quorum_get_one_job() -> None:
+def tickets_of(size: int) -> list[JobTicket]:
     store = dist.HashStore()
 
     def enter(rank: int) -> JobTicket:
         with contextlib.ExitStack() as opened:
-            return quorum(rank, store, size=33, timeout_s=20.0).enter(opened)[0]
+            return quorum(rank, store, size=size, timeout_s=20.0).enter(opened)[0]
 
-    with ThreadPoolExecutor(33) as threads:
-        tickets = list(threads.map(enter, range(33)))
+    with ThreadPoolExecutor(size) as threads:
+        return list(threads.map(enter, range(size)))
+
+
+def test_ranks_of_quorum_get_one_job() -> None:
+    tickets = tickets_of(33)
     assert [ticket.worker for ticket in tickets] == list(range(33))
     assert len({ticket.local for ticket in tickets}) == 33
     same = {dataclasses.replace(ticket, worker=0, local=(LOCALHOST, 1)) for ticket in tickets}
     assert len(same) == 1 and tickets[32].place == (1, 0)
+
+
+def test_other_programs_may_listen_at_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    with contextlib.ExitStack() as opened:
+
+        class TakenInTcp(socket.socket):
+            """A UDP socket whose port's number is in use in TCP."""
+
+            def bind(self, address: Any) -> None:
+                super().bind(address)
+                if self.type == socket.SOCK_DGRAM:
+                    opened.enter_context(socket.create_server(self.getsockname()))
+
+        monkeypatch.setattr(socket, "socket", TakenInTcp)
+        assert [ticket.worker for ticket in tickets_of(2)] == [0, 1]
