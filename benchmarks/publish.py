@@ -28,6 +28,7 @@ from lanesum_lab.bench import (
     pictures,
     server,
     sparse,
+    step,
     transport,
     tta,
 )
@@ -168,6 +169,18 @@ def transport_tables(result: dict[str, Any]) -> str:
     rate = _markdown(transport.RATE_COLUMNS, transport.rate_rows(result))
     chunks = _if_any(transport.CHUNK_COLUMNS, transport.chunk_rows(result))
     return "\n".join([*latency, "", *rate, "", *chunks, _on_one_machine(result)])
+
+
+def step_table(result: dict[str, Any]) -> str:
+    """Return the times of steps, and what the jobs have chosen."""
+    size, elements = result["size"], result["figures"][0]["parameters"]
+    words = (
+        f"Steps of a model of {elements:,} parameters ({size['kind']}), by AdamW, {size['batch']} samples a worker. "
+        f"A run has {result['steps']} steps, after {result['warm_up']} that are not timed. Behind "
+        "links of these rates, or on loopback; one aggregation server where the links meet, no switch. "
+    )
+    said = [f"- {one}" for one in step.notes(result)]
+    return "\n".join([*_markdown(step.COLUMNS, step.rows(result)), "", *said, "", words + _on_one_machine(result)])
 
 
 def nmse_table(result: dict[str, Any]) -> str:
@@ -341,6 +354,9 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "time to accuracy of sparse gradients": ("tta-sparse.json", TRAINING_PAGE, tta_table),
     "time to accuracy through a switch": ("tta-switch.json", TRAINING_PAGE, tta_table),
     "time to accuracy on loopback": ("tta-loopback.json", TRAINING_PAGE, tta_table),
+    "steps": ("step.json", TRAINING_PAGE, step_table),
+    "steps of a small model": ("step-small.json", TRAINING_PAGE, step_table),
+    "steps of many tensors": ("step-tensors.json", TRAINING_PAGE, step_table),
     "final loss on bytes": ("quality-bytes.json", TRAINING_PAGE, quality_table),
     "final loss on words": ("quality-words.json", TRAINING_PAGE, quality_table),
 }
@@ -365,6 +381,8 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         )
     },
     "forecast": ("forecast", "--repeats", "3"),
+    "step": ("step",),
+    **{f"step-{model}": ("step", "--model", model, "--workers", "2", "--by", "thc") for model in ("small", "tensors")},
     "allreduce-sizes": (
         *("allreduce", "--cases", "hub", "--rates", "1000"),
         *("--values", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),

@@ -323,7 +323,7 @@ class Reducer:
         import torch.distributed as dist
 
         if self._device == "cuda":
-            _barrier()  # NCCL aborts the last collective of others when one process ends
+            barrier()  # NCCL aborts the last collective of others when one process ends
         dist.destroy_process_group()
 
 
@@ -342,7 +342,7 @@ def _timed(task: Reduction, reduce: Callable[[], Any], finish: Callable[[], None
     The time of ``finish``, which waits for a device, counts too. All of it is time of the network.
     """
     result = None
-    _barrier()
+    barrier()
     cpu, begin = time.process_time(), time.monotonic()
     for _ in range(task.iterations):
         result = reduce()
@@ -352,7 +352,7 @@ def _timed(task: Reduction, reduce: Callable[[], Any], finish: Callable[[], None
     return Reduced(begin, end, time.process_time() - cpu, Phases(network=end - begin), 0, 0, ""), result
 
 
-def _barrier() -> None:
+def barrier() -> None:
     """Wait for all workers, by gloo: a barrier by NCCL would start its communicator within a measurement."""
     import torch
     import torch.distributed as dist

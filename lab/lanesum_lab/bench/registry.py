@@ -31,6 +31,7 @@ _BUILT_IN = (
     "codec",
     "learning",
     "tta",
+    "step",
     "forecast",
 )
 _OPTION = "option"

@@ -23,7 +23,7 @@ from lanesum_lab.train.progress import TrainingProgress
 Hook = tuple[Any, Callable[..., Any]]
 
 # More than any model of the registry has.
-_ONE_BUCKET_MIB = 1024
+ONE_BUCKET_MIB = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ def train(
     # The seed gives all ranks the same weights: sending them would take as long as several steps.
     model = DistributedDataParallel(
         task.model(),
-        bucket_cap_mb=_ONE_BUCKET_MIB if one_bucket else None,
+        bucket_cap_mb=ONE_BUCKET_MIB if one_bucket else None,
         init_sync=False,
         gradient_as_bucket_view=True,
     )

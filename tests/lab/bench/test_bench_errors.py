@@ -24,6 +24,7 @@ from lanesum_lab.bench import (
     pictures,
     places,
     sparse,
+    step,
     switch,
     tta,
 )
@@ -38,6 +39,7 @@ from lanesum_lab.cli import bench as commands
     ("run", "purpose"),
     [
         (lambda: learning.run(learning.QUICK), "Training"),
+        (lambda: step.run(step.QUICK), "Training"),
         (lambda: tta.run(tta.QUICK), "Training"),
         (lambda: devices.device("cuda"), "--device cuda"),
     ],
