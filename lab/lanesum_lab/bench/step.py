@@ -46,7 +46,7 @@ CASES = (LOOPBACK, HUB)
 ALONE = "alone"
 #: Width, layers, context and batch of the transformer on each device.
 _SIZES = {"cpu": (384, 4, 16, 4), "cuda": (768, 12, 128, 8)}
-_SMALL_STEPS = 20  # of a run; a large model has fewer
+_STEPS = {"transformer": 3, "tensors": 20, "small": 200}  # of a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class StepSettings:
     context: int | None = registry.option(None, "Tokens of a sequence.", low=1)
     batch: int | None = registry.option(None, "Sequences or samples of a worker in a step.", low=1)
     warm_up: int = registry.option(30, "Steps before the first run: lanesum chooses its way in them.", low=0)
-    steps: int | None = registry.option(None, "Steps of a run; by default 3, and 20 of the smaller models.", low=1)
+    steps: int | None = registry.option(None, "Steps of a run; by default 3, and more of the smaller models.", low=1)
     device: str = registry.option("cpu", "Device of the models: cpu, or cuda with NCCL as a peer.")
     repeats: int = registry.repeats(7)
 
@@ -103,7 +103,7 @@ class _Chosen:
     @property
     def steps(self) -> int:
         """Steps of a run."""
-        return self.settings.steps or (3 if self.size.kind == "transformer" else _SMALL_STEPS)
+        return self.settings.steps or _STEPS[self.size.kind]
 
     @classmethod
     def of(cls, settings: StepSettings) -> _Chosen:
@@ -211,7 +211,7 @@ def _figure(
         "times_peer": spread([two / one for one, two in zip(own, peer, strict=True)]),
         "communication_s": None if own == bare else spread(added),
         "communication_times_peer": None
-        if min(added) <= 0
+        if min(*added, *of_peer) <= 0
         else spread([two / one for one, two in zip(added, of_peer, strict=True)]),
         "cpu_s": spread([one["cpu_s"] for one in runs]),
         "loss": runs[-1]["loss"],
