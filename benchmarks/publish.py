@@ -183,6 +183,35 @@ def step_table(result: dict[str, Any]) -> str:
     return "\n".join([*_markdown(step.COLUMNS, step.rows(result)), "", *said, "", words + _on_one_machine(result)])
 
 
+def step_summary_table(result: dict[str, Any]) -> str:
+    """Return the README's comparison of steps, for the largest number of workers."""
+    workers = max(one["workers"] for one in result["figures"])
+    rows: dict[str, dict[str, dict[str, Any]]] = {}
+    for one in result["figures"]:
+        if one["workers"] == workers and one["by"] != step.ALONE:
+            links = step.LOOPBACK if one["rate_mbit"] is None else f"{one['rate_mbit']:g} Mbit/s"
+            rows.setdefault(one["by"], {})[links] = one
+    head = list(next(iter(rows.values())))
+    table = _markdown(
+        ("by", *head, "loss"),
+        (
+            (
+                by,
+                *(f"{1e3 * row[at]['step_s']['median']:.0f} ms, {row[at]['times_peer']['median']:.2f}" for at in head),
+                f"{row[head[-1]]['loss']:.3f}",
+            )
+            for by, row in rows.items()
+        ),
+    )
+    words = (
+        f"Time of a step with {workers} workers, and how many times as fast as by gloo. The loss is that after as many "
+        f"steps of a transformer of {result['figures'][0]['parameters']:,} parameters, with AdamW. Where gloo is "
+        f"faster, lanesum lets it average. Medians of {result['repeats']} runs, {_machine(result)}. "
+        f"`{result['command']}` repeats the figures."
+    )
+    return "\n".join([*table, "", words])
+
+
 def nmse_table(result: dict[str, Any]) -> str:
     """Return the error of the codecs for 1, 8 and 64 workers."""
     shown = [row for row in nmse.rows(result) if row[1] in ("1", "8", "64")]
@@ -355,6 +384,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "time to accuracy through a switch": ("tta-switch.json", TRAINING_PAGE, tta_table),
     "time to accuracy on loopback": ("tta-loopback.json", TRAINING_PAGE, tta_table),
     "steps": ("step.json", TRAINING_PAGE, step_table),
+    "steps summary": ("step.json", "README.md", step_summary_table),
     "steps of a small model": ("step-small.json", TRAINING_PAGE, step_table),
     "steps of many tensors": ("step-tensors.json", TRAINING_PAGE, step_table),
     "final loss on bytes": ("quality-bytes.json", TRAINING_PAGE, quality_table),

@@ -38,7 +38,7 @@ COLUMNS = (
     "step, ms",
     "times as fast",
     "communication, ms",
-    "communication, times as fast",
+    "times as fast",
     "loss",
 )
 LOOPBACK = "loopback"
@@ -93,7 +93,7 @@ QUICK = StepSettings(
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """What to measure: settings, size of the model, methods and those of them that are peers."""
+    """Settings with all defaults: size of the model, methods, and those of them that are peers."""
 
     settings: StepSettings
     size: ModelSize
@@ -279,7 +279,7 @@ def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             LOOPBACK if one["rate_mbit"] is None else f"{one['rate_mbit']:g} Mbit/s",
             str(one["workers"]),
             one["by"],
-            text(_in_ms(one["step_s"]), 1),
+            text(_in_ms(one["step_s"]), 1 if one["step_s"]["median"] < 0.1 else 0),
             "-" if one["by"] == ALONE else text(one["times_peer"]),
             "-" if added is None else f"{1e3 * added['median']:.1f}",
             "-" if ratio is None else text(ratio),
