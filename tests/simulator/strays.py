@@ -13,6 +13,7 @@ from tests.simulator.layout import OUTSIDER_ADDRESS, SERVER_ADDRESSES, Address
 from tests.simulator.scenario import SERVER, Stray
 from tests.simulator.truth import random_words
 from tests.simulator.wire import (
+    BYPASS,
     CONFLICT,
     CONTRIBUTION,
     PARTIAL,
@@ -133,7 +134,7 @@ def _contribution(stray: Stray, run: JobRun) -> Seen:
     ahead = stray.value % 2 * len(plan.rounds)
     return Seen(
         version_kind=version_kind(CONTRIBUTION),
-        flags=0,
+        flags=BYPASS * plan.rounds[number].gathered,
         job=plan.job,
         tag=plan.tag,
         epoch=(truth.epoch(number) + ahead) % (1 << 32),
