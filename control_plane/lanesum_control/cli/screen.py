@@ -63,6 +63,8 @@ class Screen:
         if self._is_typing:
             self._type(key)
             return
+        if key in ("o", "r", "/"):
+            self._row = 0  # other rows come first
         steps = {"up": -1, "down": 1, "page up": -self._page, "page down": self._page, "home": -_ALL, "end": _ALL}
         if key in steps:
             self._row += steps[key]

@@ -148,14 +148,15 @@ def _show(poll: Callable[[], Poll], interval_s: float, screen: Screen, *, once: 
         return
     before = poll()
     found = view(None, before)
+    tables = sections(found)  # once for each poll: ten thousand workers take longer than a key
     with Keys() as keys, Live(screen=True, console=out, auto_refresh=False) as live:
         try:
             while not screen.is_closed:
-                live.update(screen.render(sections(found), out.size, _not_shown(found)), refresh=True)
+                live.update(screen.render(tables, out.size, _not_shown(found)), refresh=True)
                 due = time.monotonic() + interval_s
                 while (left_s := due - time.monotonic()) > 0 and (key := keys.read(left_s)):
                     screen.press(key)
-                    live.update(screen.render(sections(found), out.size, _not_shown(found)), refresh=True)
+                    live.update(screen.render(tables, out.size, _not_shown(found)), refresh=True)
                     if screen.is_closed:
                         return
                 try:
@@ -164,6 +165,7 @@ def _show(poll: Callable[[], Poll], interval_s: float, screen: Screen, *, once: 
                     screen.message = str(error)
                     continue
                 screen.message, found, before = "", view(before, after), after
+                tables = sections(found)
         except KeyboardInterrupt:
             return
 

@@ -74,6 +74,13 @@ def test_sort_puts_large_numbers_first_and_dashes_last() -> None:
     assert names(lines(screen, "end"))[-1] == "job59"
 
 
+@pytest.mark.parametrize("keys", [("o", "o", "o"), ("r",), ("/", "j", "enter")])
+def test_other_order_or_filter_begins_above(keys: tuple[str, ...]) -> None:
+    screen = Screen()
+    lines(screen, "page down")
+    assert any(line.startswith("jobs 1-19 of 60") for line in lines(screen, *keys))
+
+
 def test_tab_shows_other_tables_and_arrows_other_columns() -> None:
     screen = Screen()
     lines(screen)
