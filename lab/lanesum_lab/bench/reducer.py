@@ -120,18 +120,7 @@ class Reducer:
         self._words = 0
         self._shard: tuple[Reduced, Vector, Reduction]
         self._expected: dict[int, str] = {}
-        os.environ["GLOO_SOCKET_IFNAME"] = interface
-        if device == "cuda":
-            os.environ |= nccl_of_shared_gpu(worker, interface)
-        import torch.distributed as dist
-
-        dist.init_process_group(
-            "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo",
-            init_method=f"file://{store}",
-            rank=worker,
-            world_size=workers,
-            timeout=timedelta(seconds=_DEADLINE_S),
-        )
+        join_group(worker, workers, store, interface, device)
         self._sessions: dict[str, Session] = {}
         for job, (label, controller, name) in jobs.items():
             ticket = join(controller=controller, job=name, worker=worker, wait=True)
@@ -350,6 +339,22 @@ def _timed(task: Reduction, reduce: Callable[[], Any], finish: Callable[[], None
         finish()
     end = time.monotonic()
     return Reduced(begin, end, time.process_time() - cpu, Phases(network=end - begin), 0, 0, ""), result
+
+
+def join_group(worker: int, workers: int, store: str, interface: str, device: str) -> None:
+    """Join the process group of the workers: gloo, and NCCL for tensors on a GPU that all of them share."""
+    os.environ["GLOO_SOCKET_IFNAME"] = interface
+    if device == "cuda":
+        os.environ |= nccl_of_shared_gpu(worker, interface)
+    import torch.distributed as dist
+
+    dist.init_process_group(
+        "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo",
+        init_method=f"file://{store}",
+        rank=worker,
+        world_size=workers,
+        timeout=timedelta(seconds=_DEADLINE_S),
+    )
 
 
 def barrier() -> None:

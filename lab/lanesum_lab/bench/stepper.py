@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import time
 from dataclasses import dataclass
-from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -18,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import lanesum.torch
 from lanesum.errors import ConfigurationError
-from lanesum_lab.bench.reducer import barrier, nccl_of_shared_gpu
+from lanesum_lab.bench.reducer import barrier, join_group
 from lanesum_lab.train.loop import ONE_BUCKET_MIB
 from lanesum_lab.train.methods import GLOO, PEERS
 
@@ -183,19 +181,11 @@ class Stepper:
     """
 
     def __init__(self, worker: int, workers: int, store: str, interface: str, device: str) -> None:
-        os.environ["GLOO_SOCKET_IFNAME"] = interface
+        join_group(worker, workers, store, interface, device)
         if device == "cuda":
-            os.environ |= nccl_of_shared_gpu(worker, interface)
             torch.cuda.set_device(0)
         else:
             torch.set_num_threads(1)
-        dist.init_process_group(
-            "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo",
-            init_method=f"file://{store}",
-            rank=worker,
-            world_size=workers,
-            timeout=timedelta(seconds=_DEADLINE_S),
-        )
         self._device = device
         self._trainings: dict[str, _Training] = {}
 
