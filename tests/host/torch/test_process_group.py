@@ -311,6 +311,7 @@ def large_tensors_by_gloo_and_lanesum(rank: int, variables: dict[str, str]) -> s
             assert work.get_future().wait()[0].tolist() == largest.tolist() == [3, 7] == work.result()[0].tolist()
             assert work.is_completed()
         tensor = torch.ones(40_000)
+        dist.barrier()  # a mismatch also ends the all-reduces of ranks that are behind
         with pytest.raises(MismatchError) as raised:
             dist.all_reduce(tensor.long() if rank == 2 else tensor, group=group)
         dist.barrier()
@@ -388,6 +389,7 @@ def gather(rank: int, variables: dict[str, str]) -> tuple[list[int], list[str]]:
                 group.state.all_gather(own, output, name="weights")
             errors.append(str(refused.value))
         other = own if rank != 1 else own.to(torch.uint8).repeat_interleave(4)
+        dist.barrier()  # as above
         with pytest.raises(MismatchError) as mismatched:
             dist.all_gather_into_tensor(other.new_zeros(RANKS * other.numel()), other, group=group)
         errors.append(str(mismatched.value))
