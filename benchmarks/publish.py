@@ -188,9 +188,8 @@ def step_summary_table(result: dict[str, Any]) -> str:
     workers = max(one["workers"] for one in result["figures"])
     rows: dict[str, dict[str, dict[str, Any]]] = {}
     for one in result["figures"]:
-        if one["workers"] == workers and one["by"] != step.ALONE:
-            links = step.LOOPBACK if one["rate_mbit"] is None else f"{one['rate_mbit']:g} Mbit/s"
-            rows.setdefault(one["by"], {})[links] = one
+        if one["workers"] == workers and one["by"] != tta.ALONE:
+            rows.setdefault(one["by"], {})[tta.links_name(one)] = one
     head = list(next(iter(rows.values())))
     table = _markdown(
         ("by", *head, "loss"),

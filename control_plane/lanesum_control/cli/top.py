@@ -148,7 +148,7 @@ def _show(poll: Callable[[], Poll], interval_s: float, screen: Screen, *, once: 
         return
     before = poll()
     found = view(None, before)
-    tables = sections(found)  # once for each poll: ten thousand workers take longer than a key
+    tables = sections(found)  # once for each poll: it takes .2 s with 10,000 workers, too long for a key
     with Keys() as keys, Live(screen=True, console=out, auto_refresh=False) as live:
         try:
             while not screen.is_closed:

@@ -341,7 +341,9 @@ def _timed(task: Reduction, reduce: Callable[[], Any], finish: Callable[[], None
     return Reduced(begin, end, time.process_time() - cpu, Phases(network=end - begin), 0, 0, ""), result
 
 
-def join_group(worker: int, workers: int, store: str, interface: str, device: str) -> None:
+def join_group(
+    worker: int, workers: int, store: str, interface: str, device: str = "cpu", timeout_s: float = _DEADLINE_S
+) -> None:
     """Join the process group of the workers: gloo, and NCCL for tensors on a GPU that all of them share."""
     os.environ["GLOO_SOCKET_IFNAME"] = interface
     if device == "cuda":
@@ -353,7 +355,7 @@ def join_group(worker: int, workers: int, store: str, interface: str, device: st
         init_method=f"file://{store}",
         rank=worker,
         world_size=workers,
-        timeout=timedelta(seconds=_DEADLINE_S),
+        timeout=timedelta(seconds=timeout_s),
     )
 
 

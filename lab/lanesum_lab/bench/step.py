@@ -26,6 +26,8 @@ from lanesum_lab.bench import devices, registry
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.figures import BenchError, machine, spread, text
 from lanesum_lab.bench.places import HUB, LimitedLinks, Loopback, Place, limited_links, open_site, worker_nodes
+from lanesum_lab.bench.training_network import LOOPBACK
+from lanesum_lab.bench.tta import ALONE, links_name
 from lanesum_lab.veth import obstacle
 
 if TYPE_CHECKING:
@@ -41,9 +43,7 @@ COLUMNS = (
     "times as fast",
     "loss",
 )
-LOOPBACK = "loopback"
 CASES = (LOOPBACK, HUB)
-ALONE = "alone"
 #: Width, layers, context and batch of the transformer on each device.
 _SIZES = {"cpu": (384, 4, 16, 4), "cuda": (768, 12, 128, 8)}
 _STEPS = {"transformer": 3, "tensors": 20, "small": 200}  # of a run
@@ -276,7 +276,7 @@ def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     for one in result["figures"]:
         added, ratio = one["communication_s"], one["communication_times_peer"]
         yield (
-            LOOPBACK if one["rate_mbit"] is None else f"{one['rate_mbit']:g} Mbit/s",
+            links_name(one),
             str(one["workers"]),
             one["by"],
             text(_in_ms(one["step_s"]), 1 if one["step_s"]["median"] < 0.1 else 0),
@@ -291,8 +291,7 @@ def notes(result: dict[str, Any]) -> Iterator[str]:
     """Return a sentence for each job that has stepped aside or measured a way."""
     for one in result["figures"]:
         if one["chosen"]:
-            where = LOOPBACK if one["rate_mbit"] is None else f"{one['rate_mbit']:g} Mbit/s"
-            yield f"{where}, {one['workers']} workers, {one['by']}: {one['chosen']}."
+            yield f"{links_name(one)}, {one['workers']} workers, {one['by']}: {one['chosen']}."
 
 
 def _in_ms(figure: dict[str, float]) -> dict[str, float]:

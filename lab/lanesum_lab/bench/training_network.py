@@ -5,10 +5,8 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import itertools
 import json
-import os
 import secrets
 import subprocess
 import tempfile
@@ -28,6 +26,7 @@ from lanesum_fabric.topology import load
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.fleet import TOPOLOGY, mininet_fleet
 from lanesum_lab.bench.places import HUB, Loopback, Place, Wire, limited_links, open_site, worker_nodes
+from lanesum_lab.bench.reducer import join_group
 from lanesum_lab.run.mininet_net import MininetNetwork
 from lanesum_lab.run.site import Site
 
@@ -65,20 +64,13 @@ class Trainer:
     """
 
     def __init__(self, worker: int, workers: int, store: str, interface: str, job: str, limit: int | None) -> None:
-        os.environ["GLOO_SOCKET_IFNAME"] = interface
         import torch
         import torch.distributed as dist
 
         from lanesum_lab.train.jobs import find
 
         torch.set_num_threads(1)
-        dist.init_process_group(
-            "gloo",
-            init_method=f"file://{store}",
-            rank=worker,
-            world_size=workers,
-            timeout=datetime.timedelta(seconds=_GROUP_TIMEOUT_S),
-        )
+        join_group(worker, workers, store, interface, timeout_s=_GROUP_TIMEOUT_S)
         self._worker, self._workers = worker, workers
         self._task = find(job).load(limit)
         dist.barrier()
