@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Two aggregation points: a switch, and the server behind it. Any packet may go to either: collided, refused, routed by
- * a switch without tables or past it, or sent with BYPASS. With JOBS 2, two jobs share the entries of the switch.
+ * a switch without tables or past it, or sent with BYPASS. With JOBS 2, two jobs share the entries of the switch. With
+ * SCATTERED and GATHERED, chunks have owners, see shards.pml.
  *
  * Abstractions: those of server.pml, also for the switch. An entry whose result all its workers have counts as free
  * (`forget_finished`): a packet that would claim it claims a free one too, and no worker waits for its answers.
@@ -33,18 +34,24 @@ Entry entry[ENTRIES];
 hidden byte e, i, k, had;
 hidden mtype order, decision;
 
-inline answer_all(job, p, to) {
+/* `with_words`: whether worker k gets them. */
+inline answer_all(job, p, to, with_words) {
     for (k : 0 .. WORKERS - 1) {
         if
-        :: HAS(to, k) -> answered[(job) * WORKERS + k] = answered[(job) * WORKERS + k] | (1 << (p))
+        :: HAS(to, k) -> give((job) * WORKERS + k, p, (with_words))
         :: else
         fi
     }
 }
 
-#define to_members(p, to) answer_all(x / ENTRIES, p, to)
+#define to_members(p, to) answer_all(x / ENTRIES, p, to, SERVER_GIVES_WORDS(k, p))
 #define answer_decided(p, set) skip
+#ifdef BUG_HEADERS_NOT_AWAITED /* the owner's packet alone completes a chunk of a gathered round */
+#define NEEDED (IS_GATHERED(p) && HAS(held, SHARD_OWNER(p)) -> 1 : WORKERS)
+#define decide(p, set) skip
+#else
 #define decide(p, set) assert((set) == ALL_WORKERS)
+#endif
 #include "server.pml"
 
 /* Set `result` if all workers of the job have the owner's result. */
@@ -59,9 +66,11 @@ inline forget(y) {
     entry[y].owner = 0;
     entry[y].done = 0;
     entry[y].workers = 0;
+#ifndef BUG_SWITCH_COUNTS_HEADERS /* the first packet of a chunk may have no words that overwrite older ones */
     for (k : 0 .. WORKERS - 1) {
         entry[y].words[k] = 0
     }
+#endif
 }
 
 inline forget_finished() {
@@ -93,17 +102,30 @@ inline forget_finished() {
 }
 
 /* Send a result, with the words of this moment: of this position and job, and of no other (INV-1, INV-5). */
-inline answer(job, p, to) {
+inline answer(job, p, to, with_words) {
     for (k : 0 .. WORKERS - 1) {
-        assert(entry[e].words[k] == OWNER(job, p))
+        assert(entry[e].words[k] == (SENDS_WORDS(k, p) -> OWNER(job, p) : 0))
     };
     assert(entry[e].workers == ALL_WORKERS);
-    answer_all(job, p, to)
+    answer_all(job, p, to, with_words)
 }
 
 inline add(w, p) {
     entry[e].workers = entry[e].workers | BIT(w);
-    entry[e].words[(w) % WORKERS] = (entry[e].words[(w) % WORKERS] == 0 -> OWNER(JOB(w), p) : 255)
+    if
+    :: SENDS_WORDS(w, p) ->
+#ifdef BUG_SWITCH_COUNTS_HEADERS
+        if
+        :: order == NEWER ->
+            for (k : 0 .. WORKERS - 1) {
+                entry[e].words[k] = 0
+            }
+        :: else
+        fi;
+#endif
+        entry[e].words[(w) % WORKERS] = (entry[e].words[(w) % WORKERS] == 0 -> OWNER(JOB(w), p) : 255)
+    :: else
+    fi
 }
 
 /* `over`: the lease of another job's entry has ended. */
@@ -155,8 +177,11 @@ inline at_switch(w, p, over) {
     if
     :: decision == CLAIM_AND_COMPLETE || decision == CONTRIBUTE_AND_COMPLETE ->
         entry[e].done = 1;
-        answer(JOB(w), p, ALL_WORKERS)
-    :: decision == REPLAY -> answer(JOB(w), p, BIT(w))
+        answer(JOB(w), p, ALL_WORKERS, NAMED(k))
+    :: decision == REPLAY -> answer(JOB(w), p, BIT(w), true)
+#ifdef BUG_HEADER_BEFORE_COMPLETION /* a contribution is answered at once, if its sender needs no sum */
+    :: (decision == CLAIM || decision == CONTRIBUTE) && !GETS_WORDS(w, p) -> give(w, p, false)
+#endif
     :: decision == REPORT_PENDING -> asked = asked | (ALL_WORKERS & ~entry[e].workers)
     :: else /* COLLIDE: not dropped but routed to the server (INV-4), where any packet may arrive */
     fi
@@ -166,10 +191,43 @@ inline at_switch(w, p, over) {
 proctype Link(byte w; byte p) {
 end:
     do
-    :: d_step { MAY_SEND(w, p) -> printf("worker %d sends position %d\n", w, p); send(w, p); skip }
-    :: d_step { HAS(sent[w], p) -> at_switch(w, p, false); forget_finished(); skip }
+    :: d_step {
+        MAY_SEND(w, p) ->
+        printf("worker %d sends position %d\n", w, p);
+        send(w, p);
+#ifdef BUG_OTHERS_DO_NOT_WAIT /* a worker that needs no words frees the slot when it has sent its packet */
+        if
+        :: !GETS_WORDS(w, p) -> has_result(w, p)
+        :: else
+        fi;
+#endif
+        skip
+    }
+    :: d_step {
+        HAS(sent[w], p) && FOR_SWITCHES(w, p) ->
+        name = RIGHT_NAME(p);
+        at_switch(w, p, false);
+        forget_finished();
+        skip
+    }
+#ifdef MISNAMED
+    :: d_step { HAS(sent[w], p) && IS_SCATTERED(p) -> name = 0; at_switch(w, p, false); forget_finished(); skip }
+    :: d_step {
+        HAS(sent[w], p) && IS_SCATTERED(p) ->
+        name = WRONG_NAME(p);
+        at_switch(w, p, false);
+        forget_finished();
+        skip
+    }
+#endif
 #if JOBS > 1
-    :: d_step { HAS(sent[w], p) -> at_switch(w, p, true); forget_finished(); skip }
+    :: d_step {
+        HAS(sent[w], p) && FOR_SWITCHES(w, p) ->
+        name = RIGHT_NAME(p);
+        at_switch(w, p, true);
+        forget_finished();
+        skip
+    }
 #endif
     :: d_step { HAS(sent[w], p) -> at_server(JOB(w), p, BIT(w)); forget_finished(); skip }
     :: d_step {
@@ -261,9 +319,9 @@ inline restore() {
 
 inline deliver(w, p, bypass) {
     if
-    :: (bypass) || ROUTE_OF(w) == 1 || (ROUTE_OF(w) == 3 && tries[w] % 2 == 0) -> decision = COLLIDE
-    :: !(bypass) && ROUTE_OF(w) == 2 -> decision = DROP_LATE
-    :: else -> at_switch(w, p, OVER)
+    :: (bypass) || IS_GATHERED(p) || ROUTE_OF(w) == 1 || (ROUTE_OF(w) == 3 && tries[w] % 2 == 0) -> decision = COLLIDE
+    :: !(bypass) && !IS_GATHERED(p) && ROUTE_OF(w) == 2 -> decision = DROP_LATE
+    :: else -> name = RIGHT_NAME(p); at_switch(w, p, OVER)
     fi;
     if
     :: decision == COLLIDE -> at_server(JOB(w), p, BIT(w))

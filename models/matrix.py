@@ -248,4 +248,46 @@ CERTIFIED = (
     *mutants("certified", (*sizes(2, 1, 1, 3), "FLIPS=0", "BAD_SWITCH", "LEAVE_OUT"), "BUG_SWITCH_STAYS"),
 )
 
-MATRIX: tuple[Run, ...] = (*SLOTS, *FALLBACK, *JOBS, *QUORUM, *RACKS, *CERTIFIED)
+# Chunks with owners, in rounds that are scattered or gathered. With MISNAMED a packet names another owner than its own
+# or none, with STRAY a switch receives packets of gathered rounds. Digits of SCATTERED and GATHERED are epochs.
+_SCATTERED = (*sizes(2, 2, 1, 4), "SCATTERED=1", "PROGRESS")
+_GATHERED = (*sizes(2, 1, 1, 4), "GATHERED=1", "PROGRESS")
+_UPPER = (*_RACKS, "SCATTERED=1", "SWITCHES_ALONE")
+SHARDS = (
+    holds("fallback", 2, 1, 2, 2, "SCATTERED=3", "MISNAMED", quick=True),
+    holds("fallback", 2, 2, 1, 4, "SCATTERED=1", "MISNAMED"),
+    holds("fallback", 3, 1, 3, 3, "SCATTERED=7", "MISNAMED"),
+    holds("fallback", 2, 2, 1, 4, "GATHERED=1", "STRAY"),
+    # A scattered round before and after a gathered one, and the other way around.
+    holds("fallback", 2, 2, 3, 2, "SCATTERED=5", "GATHERED=2", "MISNAMED", "STRAY"),
+    holds("fallback", 2, 2, 3, 2, "IN_TURN", "SCATTERED=2", "GATHERED=5", "MISNAMED", "STRAY"),
+    holds("fallback", 3, 1, 3, 3, "SCATTERED=5", "GATHERED=2", "MISNAMED", "STRAY"),
+    holds("fallback", 2, 1, 1, 3, "JOBS=2", "SCATTERED=1"),
+    holds("racks", 3, 1, 1, 3, "SCATTERED=1", "MISNAMED"),
+    holds("racks", 3, 1, 2, 3, "SWITCHES_ALONE", "SCATTERED=3", "MISNAMED"),
+    holds("quorum", 3, 1, 1, 3, "SCATTERED=1"),
+    *mutants(
+        "fallback",
+        _SCATTERED,
+        "BUG_HEADER_BEFORE_COMPLETION",
+        "BUG_HEADER_FREES_CONTRIBUTION",
+        "BUG_SERVER_HAS_SHARDS_IN_ORDER",
+        "BUG_SERVER_REPLAYS_HEADERS",
+        quick=("BUG_HEADER_FREES_CONTRIBUTION", "BUG_SERVER_REPLAYS_HEADERS"),
+    ),
+    *mutants("fallback", _SCATTERED, "BUFFER=2", among="scattered"),
+    *mutants("fallback", (*_SCATTERED, "MISNAMED"), "BUG_OWNER_ACCEPTS_HEADERS"),
+    *mutants("fallback", (*sizes(3, 1, 1, 3), "SCATTERED=1", "PROGRESS"), "BUG_OTHERS_DO_NOT_WAIT"),
+    *mutants(
+        "fallback",
+        _GATHERED,
+        "BUG_GATHERED_LIKE_SCATTERED",
+        "BUG_HEADERS_NOT_AWAITED",
+        "BUG_SWITCH_COUNTS_HEADERS",
+        quick=("BUG_HEADERS_NOT_AWAITED",),
+    ),
+    *mutants("racks", _UPPER, "BUG_REPLAY_WITHOUT_WORDS", "BUG_UPPER_SHORTENS"),
+    *mutants("quorum", (*_QUORUM, "SCATTERED=3", "PROGRESS"), "BUG_JOURNAL_WITHOUT_WORDS"),
+)
+
+MATRIX: tuple[Run, ...] = (*SLOTS, *FALLBACK, *JOBS, *QUORUM, *RACKS, *CERTIFIED, *SHARDS)

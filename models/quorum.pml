@@ -3,7 +3,7 @@
  *
  * A quorum: any QUORUM of the workers make a result, so several sums are right, and all workers must accept the same
  * one. The switch sums QUORUM contributions and sends them up. The server alone decides, once for each position, and
- * its journal survives restarts.
+ * its journal survives restarts. With SCATTERED, chunks have owners, see shards.pml.
  *
  * Abstractions: those of server.pml. The words of a switch entry are its set of workers: slots.pml shows that they
  * agree. `forget_finished` removes state that no later step reads: for a decided position in the journal, the server's
@@ -53,10 +53,11 @@ byte decision_about[POSITIONS];
 hidden byte e, i, k, had, count, gone, sum_of;
 hidden mtype order, decision;
 
-inline answer(p, to) {
+/* `with_words`: whether worker k gets them. */
+inline answer(p, to, with_words) {
     for (k : 0 .. WORKERS - 1) {
         if
-        :: HAS(to, k) -> answered[k] = answered[k] | (1 << (p))
+        :: HAS(to, k) -> give(k, p, (with_words))
         :: else
         fi
     }
@@ -87,7 +88,7 @@ inline decide(p, set) {
 /* `held`: the workers in the server's entry. */
 inline to_members(p, to) {
     assert(held == decision_about[p]);
-    answer(p, to)
+    answer(p, to, SERVER_GIVES_WORDS(k, p))
 }
 
 /* A decided position is answered from the journal, and an evicted one is not decided again. */
@@ -101,7 +102,11 @@ inline answer_decided(p, set) {
         fi
     };
     if
-    :: verdict == REPLAY -> answer(p, set)
+#ifdef BUG_JOURNAL_WITHOUT_WORDS
+    :: verdict == REPLAY -> answer(p, set, !IS_SCATTERED(p))
+#else
+    :: verdict == REPLAY -> answer(p, set, SERVER_GIVES_WORDS(k, p))
+#endif
     :: verdict != REPLAY && (p) + 1 <= horizon ->
         verdict = REPORT_GONE;
         gone = true;
@@ -190,7 +195,7 @@ inline at_switch(w, p) {
     :: decision == CLAIM_AND_COMPLETE || decision == CONTRIBUTE_AND_COMPLETE ->
 #ifdef BUG_DECIDED_AT_THE_SWITCH
         decide(p, entry[e].workers);
-        answer(p, ALL_WORKERS)
+        answer(p, ALL_WORKERS, true)
 #else
         ascended[p] = ascended[p] | (1 << entry[e].workers)
 #endif

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Two levels: a switch in every rack sums its workers and sends the sum up, the upper switch sums racks, and the server
- * behind them sums contributions that passed a switch: of whole racks and of single workers.
+ * behind them sums contributions that passed a switch: of whole racks and of single workers. With SCATTERED, chunks
+ * have owners, see shards.pml: copies for racks stay whole, and the switch of a rack shortens the copies of its workers.
  *
  * Abstractions: those of server.pml. The words of a rack's entry are its set of workers: slots.pml shows that they
  * agree. Each answer that a rack switch hands down may reach any of its workers. `forget_finished` frees every entry
@@ -45,16 +46,17 @@ int ascended[POSITIONS];
 hidden byte e, u, i, k, had, from, sum_of, allowed;
 hidden mtype order, decision, upper_decision;
 
-inline answer(p, to) {
+/* `with_words`: whether worker k gets them. */
+inline answer(p, to, with_words) {
     for (k : 0 .. WORKERS - 1) {
         if
-        :: HAS(to, k) -> answered[k] = answered[k] | (1 << (p))
+        :: HAS(to, k) -> give(k, p, (with_words))
         :: else
         fi
     }
 }
 
-#define to_members(p, to) answer(p, to)
+#define to_members(p, to) answer(p, to, SERVER_GIVES_WORDS(k, p))
 #define answer_decided(p, set) skip
 #define decide(p, set) assert((set) == ALL_WORKERS)
 #include "server.pml"
@@ -155,6 +157,14 @@ inline at_rack(w, p) {
     fi
 }
 
+#ifdef BUG_UPPER_SHORTENS /* copies for racks are shortened like those for workers */
+#define WORDS_FROM_UPPER(w, p) (!IS_SCATTERED(p))
+#elif defined(BUG_REPLAY_WITHOUT_WORDS) /* a sum leaves with its words once */
+#define WORDS_FROM_UPPER(w, p) (!IS_SCATTERED(p) || (upper_decision != REPLAY && NAMED(w)))
+#else
+#define WORDS_FROM_UPPER(w, p) NAMED(w)
+#endif
+
 /* A rack's sum, over these workers, at the upper switch. */
 inline at_upper(r, p, set) {
     u = ENTRY(p);
@@ -197,8 +207,8 @@ inline at_upper(r, p, set) {
         /* Exactness (INV-1): every worker of every rack, each once. */
         assert(upper[u].words == ALL_WORKERS && !upper[u].mixed);
         if
-        :: upper_decision == REPLAY -> answer(p, MEMBERS(r))
-        :: else -> answer(p, ALL_WORKERS)
+        :: upper_decision == REPLAY -> answer(p, MEMBERS(r), WORDS_FROM_UPPER(k, p))
+        :: else -> answer(p, ALL_WORKERS, WORDS_FROM_UPPER(k, p))
         fi
     :: else
     fi
@@ -214,7 +224,13 @@ end:
     :: d_step { HAS(sent[w], p) -> at_server(0, p, BIT(w)); forget_finished(); skip }
 #endif
 #ifdef BUG_SINGLE_TAKEN_FOR_THE_RACK /* a contribution that passed the rack switch, at the upper one */
-    :: d_step { HAS(sent[w], p) -> at_upper(RACK(w), p, BIT(w)); forget_finished(); skip }
+    :: d_step {
+        HAS(sent[w], p) ->
+        name = RIGHT_NAME(p);
+        at_upper(RACK(w), p, BIT(w));
+        forget_finished();
+        skip
+    }
 #endif
     :: d_step {
         HAS(answered[w], p) && OUTSTANDING(w, p) ->
@@ -230,7 +246,22 @@ end:
 proctype Uplink(byte p; byte set) {
 end:
     do
-    :: d_step { HAS(ascended[p], set) -> at_upper((set & 3) == 0, p, set); forget_finished(); skip }
+    :: d_step {
+        HAS(ascended[p], set) ->
+        name = RIGHT_NAME(p);
+        at_upper((set & 3) == 0, p, set);
+        forget_finished();
+        skip
+    }
+#ifdef MISNAMED
+    :: d_step {
+        HAS(ascended[p], set) && IS_SCATTERED(p) ->
+        name = WRONG_NAME(p);
+        at_upper((set & 3) == 0, p, set);
+        forget_finished();
+        skip
+    }
+#endif
 #ifndef SWITCHES_ALONE
     :: d_step { HAS(ascended[p], set) -> at_server(0, p, set); forget_finished(); skip }
 #endif
@@ -357,7 +388,7 @@ inline deliver(w, p, bypass) {
         fi
     fi;
     if
-    :: from == 0 -> at_upper(RACK(w), p, sum_of)
+    :: from == 0 -> name = RIGHT_NAME(p); at_upper(RACK(w), p, sum_of)
     :: from == 1 -> at_server(0, p, sum_of)
     :: else
     fi
