@@ -4,6 +4,7 @@
  * Certified rounds: a switch and the server behind it, whose words and sets of contributors change, and workers that
  * check every result. At most FLIPS times a bit changes: in a packet on its way, in the words of an entry, or in the
  * contributors of the switch; with HEADERS also the chunk in a header. With BAD_SWITCH or BAD_SERVER each sum is wrong.
+ * With SCATTERED the owner of a chunk alone checks its sum, see shards.pml.
  *
  * Abstractions: those of fallback.pml. The check word is perfect, so the model does no arithmetic: a sum is right if no
  * bit of its words has changed, and if it has the contribution of each worker to the chunk that the header names, once.
@@ -152,7 +153,8 @@ inline answer(maker, p, to) {
         :: !HAS(to, k) || HAS(done[k], p) -> skip
         /* Membership.contributors: a result that does not name all workers is foreign. */
         :: HAS(to, k) && !HAS(done[k], p) && entry[e].workers != ALL_WORKERS -> skip
-        :: HAS(to, k) && !HAS(done[k], p) && entry[e].workers == ALL_WORKERS && right ->
+        /* RoundState.is_right: a worker that needs no words checks none. */
+        :: HAS(to, k) && !HAS(done[k], p) && entry[e].workers == ALL_WORKERS && (right || !GETS_WORDS(k, p)) ->
             answered[k] = answered[k] | (1 << (p));
             made[maker].has[k] = made[maker].has[k] | (1 << (p))
 #ifdef BUG_REPLAY_UNCHECKED
@@ -230,6 +232,19 @@ inline at_switch(from, named, whose, hurt) {
     fi
 }
 
+/* ServerEntry.reopen: the owner of a scattered chunk refuses its sum, whose words no other worker uses. */
+#ifdef BUG_OWNER_IS_NOT_ENOUGH
+#define REOPENS(from, named) false
+#else
+#define REOPENS(from, named) (IS_SCATTERED(named) && OWNS(from, named))
+#endif
+inline reopen(from, named, whose, hurt) {
+    forget(e);
+    entry[e].owner = OWNER(named);
+    add(from, whose, hurt);
+    decision = REPORT_PENDING
+}
+
 /* ServerEntry.retake: the second contribution of a worker whose check of the result failed. Once all have refused it,
  * no worker uses it, and the second contributions make another one. */
 inline retake(from, named, whose, hurt) {
@@ -266,7 +281,8 @@ inline at_server(from, named, whose, hurt, refuses) {
     compare(SERVER, from, named, whose);
     printf("position %d of worker %d at the server: %e\n", named, from, decision);
     if
-    :: decision == REPLAY && (refuses) -> retake(from, named, whose, hurt)
+    :: decision == REPLAY && (refuses) && REOPENS(from, named) -> reopen(from, named, whose, hurt)
+    :: decision == REPLAY && (refuses) && !REOPENS(from, named) -> retake(from, named, whose, hurt)
     :: else -> sum(SERVER, from, named, whose, hurt)
     fi;
     if
@@ -522,7 +538,7 @@ inline take_failed(p) {
                     for (k : 0 .. WORKERS - 1) {
                         had = had || HAS(done[k], p)
                     };
-                    assert(had);
+                    assert(had && !IS_SCATTERED(p));
 #endif
                     printf("worker %d gives up\n", worker)
                 :: else

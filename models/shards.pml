@@ -43,8 +43,8 @@ hidden byte name;
 #define WRONG_NAME(p) ((SHARD_OWNER(p) + 1) % WORKERS + 1)
 #define NAMED(w) (name == 0 || name == (w) % WORKERS + 1)
 
-/* Whether a worker sends a packet that a switch sums. With STRAY, packets of a gathered round lose their BYPASS. A
- * switch sums no packet without words. */
+/* True if a switch sums the packet. With STRAY, packets of a gathered round lose their BYPASS. A switch sums no packet
+ * without words. */
 #ifdef BUG_SWITCH_COUNTS_HEADERS
 #define FOR_SWITCHES(w, p) true
 #elif defined(STRAY)

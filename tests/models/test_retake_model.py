@@ -17,7 +17,7 @@ import pytest
 from lanesum.aggregation.slots import Owner
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
-from lanesum.protocol.spec import Flag
+from lanesum.protocol.spec import SCATTERED, Flag
 from lanesum.server.partial_sums import PartialSums
 from lanesum.server.slot_table import ServerDecision, ServerEntry, ServerSlotTable
 from tests.models.exhaustive import Graph, explore
@@ -25,6 +25,7 @@ from tests.models.exhaustive import Graph, explore
 OP = LaneOp.ADD32
 WRONG = 1 << 20
 LIE = 1 << 10  # a liar's second contribution
+HEADER = 0  # a header-only result instead of words
 Sums = tuple[tuple[int, int], ...]
 Packet = tuple[int, bool, int]  # worker, it refuses the sum, words
 
@@ -61,14 +62,14 @@ def _held(sums: PartialSums) -> Sums:
     return tuple(sorted((workers, int(words[0])) for workers, words in sums._sums.items()))
 
 
-def deliver(state: State, packet: Packet) -> State:
+def deliver(state: State, packet: Packet, round_size: int = 0) -> State:
     """Return the state after the server has handled a contribution."""
     worker, refuses, words = packet
     workers = len(state.accepted)
-    header = Header(op=OP, flags=Flag.BYPASS | (Flag.OVERFLOW if refuses else 0), words=1)
+    header = Header(op=OP, flags=Flag.BYPASS | (Flag.OVERFLOW if refuses else 0), words=1, racks=round_size)
     table = ServerSlotTable(workers, workers)
     if state.sums or state.result is not None:
-        entry = ServerEntry(Owner(OP, 0, 0, 0, 0, 0), _sums(state.sums))
+        entry = ServerEntry(Owner(OP, 0, 0, 0, 0, round_size), _sums(state.sums))
         if state.result is not None:
             entry.result = state.result.to_bytes(4, "big")
         entry.retaken = None if state.retaken is None else _sums(state.retaken)
@@ -87,22 +88,25 @@ def deliver(state: State, packet: Packet) -> State:
     )
 
 
-def steps_of(workers: int, liar: int | None, restarts: bool) -> Callable[[State], Iterator[State]]:
+def steps_of(workers: int, liar: int | None, restarts: bool, round_size: int = 0) -> Callable[[State], Iterator[State]]:
     """Return the steps of a job.
 
     The ``liar`` also has a second contribution, and refuses as it likes. ``restarts``: the server may lose its state.
+    In a scattered round the chunk is worker 0's.
     """
     own = [1 << worker for worker in range(workers)]
     right = {sum(own)} | ({sum(own) + LIE} if liar is not None else set())
 
     def steps(state: State) -> Iterator[State]:
         for packet in state.sent:
-            yield deliver(state, packet)
+            yield deliver(state, packet, round_size)
         for worker, accepted in enumerate(state.accepted):
             for words in state.results if accepted is None and worker != liar else ():
-                if words in right:
+                if round_size & SCATTERED and worker:
+                    yield state._replace(accepted=(*state.accepted[:worker], HEADER, *state.accepted[worker + 1 :]))
+                elif words in right:
                     after = (*state.accepted[:worker], words, *state.accepted[worker + 1 :])
-                    used = {one for one in after if one is not None}
+                    used = {one for one in after if one not in (None, HEADER)}
                     assert len(used) == 1, f"workers use {used}"
                     yield state._replace(accepted=after)
                 else:
@@ -122,7 +126,7 @@ def steps_of(workers: int, liar: int | None, restarts: bool) -> Callable[[State]
             held = state.retaken or ()
             yield less._replace(retaken=(*held[:number], (who, words ^ WRONG), *held[number + 1 :]))
         for who, refuses, words in state.sent:
-            yield deliver(less, (who, refuses, words ^ WRONG))
+            yield deliver(less, (who, refuses, words ^ WRONG), round_size)
 
     return steps
 
@@ -134,8 +138,10 @@ def first_state(workers: int, flips: int, liar: int | None = None) -> State:
     return State((), None, None, frozenset(sent), frozenset(), (None,) * workers, flips)
 
 
-def search(workers: int, flips: int, liar: int | None = None, *, restarts: bool = False) -> Graph[State]:
-    return explore(first_state(workers, flips, liar), steps_of(workers, liar, restarts))
+def search(
+    workers: int, flips: int, liar: int | None = None, *, restarts: bool = False, round_size: int = 0
+) -> Graph[State]:
+    return explore(first_state(workers, flips, liar), steps_of(workers, liar, restarts, round_size))
 
 
 @pytest.mark.parametrize(("workers", "flips"), [(1, 3), (2, 2), (3, 1), (3, 2)])
@@ -144,6 +150,21 @@ def test_every_state_of_retaking_ends_exact(workers: int, flips: int) -> None:
     assert len(graph.before) > 20
     exact = (1 << workers) - 1
     assert not graph.without_way_to(lambda state: state.accepted == (exact,) * workers)
+
+
+@pytest.mark.parametrize(("workers", "flips"), [(1, 3), (2, 2), (3, 1)])
+def test_owner_of_a_scattered_chunk_ends_exact(workers: int, flips: int) -> None:
+    """The others have the header of a sum that the owner refuses, and contribute again."""
+    graph = search(workers, flips, round_size=SCATTERED)
+    assert len(graph.before) > 20
+    end = ((1 << workers) - 1, *[HEADER] * (workers - 1))
+    assert not graph.without_way_to(lambda state: state.accepted == end)
+
+
+def test_search_finds_server_that_ignores_owners(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ServerEntry, "reopen", lambda *_arguments: False)
+    graph = search(2, 1, round_size=SCATTERED)
+    assert graph.without_way_to(lambda state: state.accepted == (3, HEADER))
 
 
 def test_restarts_leave_every_used_sum_exact() -> None:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from lanesum.server import served_job
-from lanesum.server.slot_table import ServerEntry
+from lanesum.server.slot_table import ServerEntry, ServerSlotTable
 from lanesum.transport.certification import Certification
 from lanesum.transport.recovery import LossDetector
 from lanesum.transport.round_sequence import RoundSequence
@@ -50,6 +50,10 @@ CERTIFIED_MUTANTS = (
            "self.partial_sums, self.retaken = self.retaken, None", "self.retaken = None"),
     Mutant("the server counts refusals of an earlier sum again", ServerEntry, "retake",
            "self.partial_sums, self.retaken = self.retaken, None", "self.partial_sums = self.retaken"),
+    Mutant("the server keeps the sum that a chunk's owner refuses", ServerEntry, "reopen",
+           "workers != 1 << owner", "True"),
+    Mutant("contributions to a discarded sum are not requested", ServerSlotTable, "contribute",
+           "ServerDecision.REPORT_PENDING if again else ", ""),
     Mutant("the check word says nothing about the words", Certification, "_products",
            "size = words.shape[-1]", "size, words = words.shape[-1], words * 0"),
     Mutant("the last word is not part of the check word", Certification, "_products",

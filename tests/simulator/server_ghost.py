@@ -8,6 +8,7 @@ import collections
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from lanesum.protocol.spec import SCATTERED
 from tests.simulator.job import JobRun
 from tests.simulator.violation import Invariant, Violation
 from tests.simulator.wire import EPOCHS, GONE, HEADER_BYTES, OVERFLOW, PENDING, RESULT, Seen
@@ -135,7 +136,11 @@ class ServerGhost:
             entry.disputed = not entry.done
             return "report_conflict", 0
         elif entry.done:
-            entry.refused |= named if seen.flags & OVERFLOW and not seen.aggregate else 0
+            refuses = seen.flags & OVERFLOW and not seen.aggregate
+            if refuses and self._owns(run, seen, named):
+                entry.pieces, entry.done = [named], threshold == 1
+                return ("contribute_and_complete" if entry.done else "report_pending"), named
+            entry.refused |= named if refuses else 0
             if entry.refused != run.truth.all_workers:
                 return "replay", entry.workers
             entry.pieces, entry.refused = [entry.refused], 0
@@ -147,6 +152,15 @@ class ServerGhost:
                 decided.add(at, what, entry.workers)
             return ("claim_and_complete" if is_new else "contribute_and_complete"), entry.workers
         return ("claim" if is_new else fate), entry.workers
+
+    @staticmethod
+    def _owns(run: JobRun, seen: Seen, named: int) -> bool:
+        """Return True if a contribution to a scattered round is of the owner of its chunk."""
+        position = run.truth.position(seen.epoch, seen.chunk)
+        if position is None or not seen.racks & SCATTERED:
+            return False
+        owner = run.truth.owner(position)
+        return owner is not None and named == 1 << owner
 
     @staticmethod
     def _check_contributors(run: JobRun, receiver: int, answer: Seen, datagram: bytes, there: int) -> None:

@@ -378,8 +378,10 @@ class SimulatedWorker:
     def _check_meaning(self, position: int, workers: int, words: bytes) -> str:
         """Return the kind of a result that the worker waits for, by its words."""
         truth = self.run.truth
+        if not self.run.plan.certified or not truth.needs_words(position, self.worker):
+            return "result"
         exact = truth.combined(position, workers)
-        if not self.run.plan.certified or words == exact:
+        if words == exact:
             return "result"
         # Some bits of a check word depend on no word.
         return "other check word" if truth.data(position, words) == truth.data(position, exact) else "failed"
@@ -387,7 +389,8 @@ class SimulatedWorker:
     def _accept(self, datagram: bytes, position: int, workers: int) -> None:
         run = self.run
         words = run.truth.data(position, run.words_of(datagram))
-        if run.is_header_only(datagram, read(datagram)):
+        unused = run.plan.certified and not run.truth.needs_words(position, self.worker)
+        if unused or run.is_header_only(datagram, read(datagram)):
             words = b""
         elif words != run.truth.data(position, run.truth.combined(position, workers)):
             detail = f"{self} takes a result that is not the combination over workers {workers:#x}: {read(datagram)}"

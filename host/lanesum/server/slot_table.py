@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from lanesum.aggregation.combine import Words
 from lanesum.aggregation.slots import ChunkOrder, Owner, order_of
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.packet import Header
-from lanesum.protocol.spec import OPENING, Flag
+from lanesum.protocol.packet import Header, owner_of
+from lanesum.protocol.spec import OPENING, SCATTERED, Flag
 from lanesum.server.partial_sums import Acceptance, PartialSums
 
 
@@ -58,13 +58,22 @@ class ServerEntry:
         self.result = result
         self.partial_sums = PartialSums(LaneOp(self.owner.op))
 
+    def reopen(self, header: Header, workers: int, num_workers: int) -> bool:
+        """Discard a refused result of a scattered chunk and return True, if ``workers`` is the chunk's owner.
+
+        No other worker uses its words, and all workers keep their contributions until the owner has the result.
+        """
+        owner = owner_of(header.chunk, header.racks & SCATTERED, num_workers)
+        if self.result is None or owner is None or workers != 1 << owner:
+            return False
+        self.result = None
+        return True
+
     def retake(self, header: Header, workers: int, words: Words, flags: int, num_workers: int) -> bool:
-        """Count a contribution to a complete chunk; return True if all workers have refused the result.
+        """Count a contribution that refuses the result; return True if all workers have refused it.
 
         No worker uses a sum that all refuse, so their second contributions make another one.
         """
-        if header.flags & (Flag.OVERFLOW | Flag.UPPER) != Flag.OVERFLOW or header.spare == OPENING:
-            return False
         if self.retaken is None:
             self.retaken = PartialSums(LaneOp(header.op), single_workers=True)
         self.retaken.add(workers, words)
@@ -112,6 +121,8 @@ class ServerSlotTable:
         if header.spare == OPENING:
             threshold, entry = self._workers, self._openings.get(header.chunk)
         order = order_of(header, entry.owner if entry is not None else None)
+        refuses = header.flags & (Flag.OVERFLOW | Flag.UPPER) == Flag.OVERFLOW and header.spare != OPENING
+        again = entry and refuses and order is ChunkOrder.SAME and entry.reopen(header, workers, self._workers)
         if entry is None or order is ChunkOrder.NEWER:
             owner = Owner(header.op, header.job, header.tag, header.epoch, header.chunk, header.racks)
             partial_sums = PartialSums(LaneOp(header.op), single_workers=single_workers)
@@ -125,7 +136,7 @@ class ServerSlotTable:
         elif order is not ChunkOrder.SAME or entry.conflict is not None:
             return ServerDecision.REPORT_CONFLICT, entry
         elif entry.result is not None:
-            retaken = entry.retake(header, workers, words, flags, self._workers)
+            retaken = refuses and entry.retake(header, workers, words, flags, self._workers)
             return ServerDecision.CONTRIBUTE_AND_COMPLETE if retaken else ServerDecision.REPLAY, entry
         acceptance = entry.partial_sums.add(workers, words)
         # A duplicate repairs nothing, so its flag says nothing about the result.
@@ -135,7 +146,7 @@ class ServerSlotTable:
             return ServerDecision.CLAIM_AND_COMPLETE if claims else ServerDecision.CONTRIBUTE_AND_COMPLETE, entry
         if order is ChunkOrder.NEWER:
             return ServerDecision.CLAIM, entry
-        return _INCOMPLETE[acceptance], entry
+        return ServerDecision.REPORT_PENDING if again else _INCOMPLETE[acceptance], entry
 
 
 _INCOMPLETE = {

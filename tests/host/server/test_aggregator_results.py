@@ -11,10 +11,10 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Packet
-from lanesum.protocol.spec import Flag, Kind
+from lanesum.protocol.spec import SCATTERED, Flag, Kind
 from lanesum.server import ServerDecision
 from lanesum.server.native_aggregator import make_aggregator
-from tests.host.server.contributions import ROUND_WORDS, Workers, flat, racks, served
+from tests.host.server.contributions import ROUND_WORDS, WORDS, Workers, flat, racks, served
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -63,6 +63,33 @@ def test_replay_goes_to_the_sender_only() -> None:
     answers = workers.send(0, flags=Flag.RETRANSMISSION)
     assert kinds(answers) == {0: (Kind.RESULT, Flag.BYPASS | Flag.RETRANSMISSION)}
     assert workers.check(answers[0]) == 0b11
+
+
+def test_owner_of_a_scattered_chunk_refuses_its_sum() -> None:
+    """The owner alone has the words, so its refusal is enough, and all contributions are requested again."""
+    workers = Workers(served(flat(3)))
+    chunk = {"chunk": 1, "racks": SCATTERED | ROUND_WORDS}
+    for worker in range(3):
+        answers = workers.send(worker, **chunk)
+    assert [len(answers[worker].payload) for worker in range(3)] == [0, WORDS, 0]
+    refused = Flag.BYPASS | Flag.OVERFLOW | Flag.RETRANSMISSION
+    assert kinds(workers.send(0, flags=refused, **chunk)) == {0: (Kind.RESULT, Flag.BYPASS | Flag.RETRANSMISSION)}
+    for _ in range(2):
+        answers = workers.send(1, flags=refused, **chunk)
+        assert kinds(answers) == dict.fromkeys(range(3), PENDING_BYPASS)
+        assert {answer.header.workers for answer in answers.values()} == {0b010}
+    assert workers.send(2, flags=Flag.BYPASS, **chunk) == {}
+    answers = workers.send(0, flags=Flag.BYPASS, **chunk)
+    assert list(answers) == [0, 1, 2]
+    assert workers.check(answers[1]) == 0b111
+
+
+def test_owner_alone_completes_the_sum_it_refused() -> None:
+    workers = Workers(served(flat(1)))
+    chunk = {"chunk": 1, "racks": SCATTERED | ROUND_WORDS}
+    for flags in (0, Flag.BYPASS | Flag.OVERFLOW):
+        assert workers.check(workers.send(0, flags=flags, **chunk)[0]) == 1
+    assert workers.aggregator.decisions[ServerDecision.CONTRIBUTE_AND_COMPLETE] == 1
 
 
 def test_result_repeats_flags_of_its_contributions() -> None:

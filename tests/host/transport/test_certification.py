@@ -211,6 +211,31 @@ def test_wrong_sum_of_rack_is_taken_again() -> None:
         np.testing.assert_array_equal(state.result(), np.full(31, 3))
 
 
+def test_owner_gets_its_sum_after_wrong_ones() -> None:
+    """The others have used no words of a scattered chunk, and contribute again, twice."""
+    tickets = [ticket(worker, accumulator_words=32, certified=True, workers=3) for worker in range(3)]
+    server = Aggregator()
+    server.admit(ServerJob.from_tickets(tickets))
+    rounds = [make_round_sequence(one) for one in tickets]
+    states = [
+        one.start(LaneOp.ADD32, np.full(3 * 31, 1 + one.ticket.worker, np.uint32), scattered=True) for one in rounds
+    ]
+    by_address = {one.local: number for number, one in enumerate(tickets)}
+    now, flips = 0.0, 2
+    while not all(state.complete for state in states):
+        now += 0.01
+        due = [(one.local, bytes(data)) for one, of in zip(tickets, rounds, strict=True) for data in of.due(now)]
+        for sender, datagram in due:
+            if flips and Header.unpack(datagram).chunk == 1 and sender == tickets[2].local:
+                datagram, flips = flipped(datagram, 8 * HEADER_BYTES + 3), flips - 1
+            for receiver, answer in server.handle(sender, datagram):
+                rounds[by_address[receiver]].receive(answer, now)
+        assert now < 10.0
+    assert [one.stats.failed_results for one in rounds] == [0, 2, 0]
+    for state in states:
+        np.testing.assert_array_equal(state.result(), np.full(31, 6))
+
+
 def test_sum_that_one_worker_refuses_stays() -> None:
     """Other workers may use it: a member that refuses a sum and brings other words changes nothing."""
     tickets = [ticket(worker, accumulator_words=8, workers=2) for worker in range(2)]

@@ -3,6 +3,7 @@
 #include "server/slot_table.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace lanesum::server {
 
@@ -55,6 +56,17 @@ std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Heade
         found->conflict.reset();
     }
     ServerEntry &entry = *found;
+    const bool refused = (header.flags & (FLAG_OVERFLOW | FLAG_UPPER)) == FLAG_OVERFLOW && header.spare != OPENING;
+    // No other worker uses the words of a scattered chunk, and all keep their contributions until its owner has them.
+    bool reopened = false;
+    if constexpr (std::is_same_v<Workers, std::uint32_t>) {
+        reopened = order == ChunkOrder::SAME && entry.result && refused &&
+                   workers == owner_of(header.chunk, header.racks & SCATTERED, workers_);
+    }
+    if (reopened) {
+        entry.partial_sums.reset(static_cast<LaneOp>(header.op), single_workers, pool);
+        entry.result.reset();
+    }
     if (order == ChunkOrder::OLDER) {
         return {ServerDecision::DROP_LATE, &entry};
     }
@@ -63,7 +75,6 @@ std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Heade
     }
     if (entry.result) {
         // No worker uses a sum that all refuse, so their second contributions make another one.
-        const bool refused = (header.flags & (FLAG_OVERFLOW | FLAG_UPPER)) == FLAG_OVERFLOW && header.spare != OPENING;
         if (!refused) {
             return {ServerDecision::REPLAY, &entry};
         }
@@ -86,6 +97,9 @@ std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Heade
     }
     if (order == ChunkOrder::NEWER) {
         return {ServerDecision::CLAIM, &entry};
+    }
+    if (reopened) {
+        return {ServerDecision::REPORT_PENDING, &entry};
     }
     switch (acceptance) {
         case Acceptance::DUPLICATE:
