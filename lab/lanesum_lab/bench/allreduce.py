@@ -8,7 +8,8 @@ On bare loopback all processes share one kernel's memory, and compression saves 
 Behind them the aggregation server runs in the hub, in the position of a switch (``hub``), or every worker's host has a
 server for its share of the slots, behind the same link as the worker (``sharded``). These links may lose packets.
 
-The collective can be a reduce-scatter, of whose sums each worker has its shard.
+Other collectives take turns with it: a reduce-scatter, of whose sums each worker has its shard, an all-gather of exact
+bytes, and both together, which is an all-reduce in two steps.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import functools
 import operator
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,25 @@ from lanesum.protocol.spec import ETHERNET_MTU, WORD_BYTES
 from lanesum_lab.bench import devices, registry
 from lanesum_lab.bench.figures import BenchError, machine, spread, text
 from lanesum_lab.bench.places import HUB, Loopback, Place, limited_links, worker_nodes
-from lanesum_lab.bench.reducer import GLOO, NCCL, NCCL_HALF, TWO_SHOTS, Reduction
+from lanesum_lab.bench.reducer import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    COLLECTIVES,
+    GLOO,
+    NCCL,
+    NCCL_HALF,
+    REDUCE_SCATTER,
+    TWO_SHOTS,
+    TWO_STEPS,
+    Reduction,
+)
 from lanesum_lab.bench.vectors import MODELS
 from lanesum_lab.bench.workers import Measured, ReducingWorkers, ReductionJob, reducing_workers
 from lanesum_lab.veth import obstacle
 
+LANESUM = "lanesum"  # without a codec
 LOOPBACK, SHARDED = "loopback", "sharded"
 CASES = (LOOPBACK, HUB, SHARDED)
-ALL_REDUCE, REDUCE_SCATTER = "all-reduce", "reduce-scatter"
-COLLECTIVES = (ALL_REDUCE, REDUCE_SCATTER)
 SPEED_COLUMNS = ("case", "workers", "values", "by", "seconds", "times gloo", "MB/s")
 COST_COLUMNS = (
     "case",
@@ -52,6 +63,7 @@ COST_COLUMNS = (
     "decode, s",
 )
 CHUNK_COLUMNS = ("case", "workers", "values", "by", "chunk p50, ms", "chunk p99, ms")
+COLLECTIVE_COLUMNS = ("case", "workers", "values", "by", "times gloo", "times all-reduce", "MB up", "MB down")
 ERROR_COLUMNS = ("case", "by", "seconds", "times gloo", "NMSE", "wire, MB", "CPU s/GB")
 #: Peers beside gloo, by the device of the vectors.
 PEERS = {"cpu": TWO_SHOTS, "cuda": (NCCL, NCCL_HALF)}
@@ -68,6 +80,7 @@ _BYTES_PER_VALUE = {
     "thc-uniform": 14,
     "fixed": 26,
 }
+_GATHERED_BYTES_PER_VALUE = 12  # words, values and shards of an all-gather
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +110,9 @@ class AllReduceSettings:
         None, "Peers beside gloo, separated by commas; by default all, empty for none."
     )
     device: str = registry.option("cpu", "Device of the vectors: cpu, or cuda with NCCL as a peer.")
-    collective: str = registry.option(ALL_REDUCE, f"Collective: {' or '.join(COLLECTIVES)}.")
+    collectives: tuple[str, ...] = registry.option(
+        (ALL_REDUCE,), f"Any of {', '.join(COLLECTIVES)}, separated by commas.", flag="--collective"
+    )
     loss: float = registry.option(0.0, "Fraction of packets that a limited link loses in each direction.", low=0)
     certified: bool = registry.option(False, "Measure each codec with check words, too.")
     repeats: int = registry.repeats(5)
@@ -115,12 +130,12 @@ class AllReduceSettings:
             raise ConfigurationError(f"There is no case {', '.join(unknown)}.", f"Known ones: {', '.join(CASES)}.")
         if min(self.values, default=0) < 1 or min(self.rates_mbit, default=0) <= 0 or min(self.workers, default=0) < 2:
             raise ConfigurationError("An all-reduce needs two workers, one value and a rate above 0 at least.")
-        if self.collective not in COLLECTIVES:
+        if not self.collectives or set(self.collectives) - set(COLLECTIVES):
             known = ", ".join(COLLECTIVES)
-            raise ConfigurationError(f"Unknown collective={self.collective!r}: expected one of {known}.")
-        scatter = self.collective == REDUCE_SCATTER
-        if scatter and any(values % workers for values in self.values for workers in self.workers):
-            raise ConfigurationError("A reduce-scatter needs values that are a multiple of the number of workers.")
+            raise ConfigurationError(f"Unknown collectives={self.collectives}: expected some of {known}.")
+        shards = set(self.collectives) - {ALL_REDUCE}
+        if shards and any(values % workers for values in self.values for workers in self.workers):
+            raise ConfigurationError("Shards need values that are a multiple of the number of workers.")
         if not 0 <= self.loss <= 0.5:
             raise ConfigurationError(f"Invalid loss={self.loss}: expected a fraction from 0 to 0.5.")
         if self.loss and LOOPBACK in (self.cases or ()):
@@ -130,8 +145,12 @@ class AllReduceSettings:
         if set(self.peers or ()) - set(PEERS[self.device]):
             known = ", ".join(PEERS[self.device])
             raise ConfigurationError(f"Unknown peers={self.peers} on {self.device}: expected some of {known}.")
-        if scatter and set(self.peers or ()) & set(TWO_SHOTS):
-            raise ConfigurationError("Two shots are an all-reduce: there is no reduce-scatter by them.")
+        if ALL_REDUCE not in self.collectives and set(self.peers or ()) & set(TWO_SHOTS):
+            raise ConfigurationError("Two shots are an all-reduce: there is no other collective by them.")
+        if TWO_STEPS in self.collectives and ALL_REDUCE not in self.collectives:
+            raise ConfigurationError(f"{TWO_STEPS} is an all-reduce: measure it beside --collective {ALL_REDUCE}.")
+        if self.device != "cpu" and shards & {ALL_GATHER, TWO_STEPS}:
+            raise ConfigurationError("All-gathers are measured on the host alone: use --device cpu.")
         if self.gradients not in ("", *MODELS):
             raise ConfigurationError(f"Unknown gradients={self.gradients!r}: expected one of {', '.join(MODELS)}.")
         for codec in self.codecs:
@@ -144,7 +163,7 @@ QUICK = AllReduceSettings(workers=(2,), values=(20_000,), rates_mbit=(100.0,), r
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One way to all-reduce.
+    """One way to carry out a collective.
 
     Attributes:
         by: gloo, a peer over gloo, or a job.
@@ -156,11 +175,16 @@ class Method:
     case: str | None = None
     codec: str | None = None
     certified: bool = False
+    collective: str = ALL_REDUCE
 
     @classmethod
-    def of_job(cls, case: str, codec: str, *, certified: bool) -> Method:
+    def of_job(cls, case: str, codec: str, *, certified: bool, collective: str = ALL_REDUCE) -> Method:
         """Return the method of a job."""
-        return cls(f"{codec} {case}" + " certified" * certified, case, codec, certified)
+        return cls(f"{codec} {case}" + " certified" * certified, case, codec, certified, collective)
+
+    def task(self, values: int, iterations: int, *, check: bool = False) -> Reduction:
+        """Return ``iterations`` of the collective."""
+        return Reduction(self.by, values, iterations, check=check, collective=self.collective)
 
 
 def compare(method: Method, measured: Measured, expected: str | None) -> None:
@@ -189,10 +213,15 @@ class _Group:
             if one.codec is not None
         ]
         peers = PEERS[settings.device] if settings.peers is None else settings.peers
-        self._scatter = settings.collective == REDUCE_SCATTER
-        if self._scatter:
-            peers = tuple(peer for peer in peers if peer not in TWO_SHOTS)
-        self._methods = [*map(Method, (GLOO, *peers)), *own]
+        self._methods = [
+            replace(one, collective=collective)
+            for collective in settings.collectives
+            for one in (*map(Method, (GLOO, *peers)), *own)
+            if collective == ALL_REDUCE or one.by not in TWO_SHOTS
+            if collective != TWO_STEPS or one.codec is not None
+            # Bytes are gathered without a codec.
+            if collective != ALL_GATHER or one.codec in (None, settings.codecs[0])
+        ]
 
     def running(self) -> AbstractContextManager[ReducingWorkers]:
         """Run the worker processes."""
@@ -210,10 +239,7 @@ class _Group:
         """Measure all sizes and methods."""
         for values in self._settings.values:
             methods = [method for method in self._methods if self._fits(method, values)]
-            checks = {
-                method: workers.measure(Reduction(method.by, values, 1, check=True, scatter=self._scatter))
-                for method in methods
-            }
+            checks = {method: workers.measure(method.task(values, 1, check=True)) for method in methods}
             expected = {method: checks[method].workers[0].expected for method in methods}
             for method, check in checks.items():
                 compare(method, check, expected[method])
@@ -221,27 +247,33 @@ class _Group:
             runs: dict[Method, list[Measured]] = {method: [] for method in methods}
             for _ in range(self._settings.repeats):
                 for method, measured in runs.items():
-                    measured.append(workers.measure(Reduction(method.by, values, iterations, scatter=self._scatter)))
+                    measured.append(workers.measure(method.task(values, iterations)))
                     compare(method, measured[-1], expected[method])
             for method, measured in runs.items():
-                figure = self._figure(method, rate_mbit, measured, runs[methods[0]], checks[method])
+                peer = Method(GLOO, collective=ALL_REDUCE if method.collective == TWO_STEPS else method.collective)
+                figure = self._figure(method, rate_mbit, measured, runs[peer], checks[method])
                 figure |= workers.sizes[method.by] if method.codec else {}
                 if self._settings.device == "cuda":
-                    nccl = runs.get(Method(NCCL), [])
+                    nccl = runs.get(Method(NCCL, collective=method.collective), [])
                     ratios = [peer.seconds / one.seconds for one, peer in zip(measured, nccl, strict=False)]
                     figure["times_nccl"] = spread(ratios) if ratios else None
                 if method.certified and method.case and method.codec:
-                    plain = runs[Method.of_job(method.case, method.codec, certified=False)]
+                    own = Method.of_job(method.case, method.codec, certified=False, collective=method.collective)
+                    plain = runs[own]
                     ratios = [one.seconds / bare.seconds for one, bare in zip(measured, plain, strict=True)]
                     figure["times_seconds_without_checks"] = spread(ratios)
+                whole = runs.get(replace(method, collective=ALL_REDUCE))
+                if whole and method.collective in (REDUCE_SCATTER, TWO_STEPS):
+                    ratios = [other.seconds / one.seconds for one, other in zip(measured, whole, strict=True)]
+                    figure["times_all_reduce"] = spread(ratios)
                 figure["exact_sum_checked"] = expected[method] is not None
                 self.figures.append(figure)
 
     def _fits(self, method: Method, values: int) -> bool:
         """Return True if the memory suffices for all workers; otherwise the kernel would end one of them."""
-        needed = (
-            self._workers * values * _BYTES_PER_VALUE.get(method.codec or method.by, max(_BYTES_PER_VALUE.values()))
-        )
+        each = _BYTES_PER_VALUE.get(method.codec or method.by, max(_BYTES_PER_VALUE.values()))
+        each += _GATHERED_BYTES_PER_VALUE if method.collective in (ALL_GATHER, TWO_STEPS) else 0
+        needed = self._workers * values * each
         free = _free_memory()
         if needed < 0.9 * free:
             return True
@@ -255,6 +287,7 @@ class _Group:
         self, method: Method, rate: float | None, runs: list[Measured], peers: list[Measured], check: Measured
     ) -> dict[str, Any]:
         values = runs[0].reduction.values
+        by = LANESUM if method.codec and method.collective == ALL_GATHER else method.codec or method.by
         gbyte = values * WORD_BYTES / 1e9
         phases = [
             [getattr(worker.phases, name) / run.reduction.iterations for run in runs for worker in run.workers]
@@ -265,7 +298,8 @@ class _Group:
             "rate_mbit": rate,
             "workers": self._workers,
             "values": values,
-            "by": (method.codec or method.by) + ", certified" * method.certified,
+            "collective": method.collective,
+            "by": by + ", certified" * method.certified,
             "iterations": runs[0].reduction.iterations,
             "seconds": spread([run.seconds for run in runs]),
             "times_gloo": spread([peer.seconds / run.seconds for run, peer in zip(runs, peers, strict=True)]),
@@ -302,7 +336,8 @@ class _Group:
         workers = self._workers
         if method.codec is None:
             # In a ring every worker forwards its share of the vector 2 (n - 1) times.
-            crossing = (1 if self._scatter else 2) * (workers - 1) * run.reduction.values * WORD_BYTES
+            times = 2 if method.collective == ALL_REDUCE else 1
+            crossing = times * (workers - 1) * run.reduction.values * WORD_BYTES
             if method.by in TWO_SHOTS:
                 from lanesum_lab.train.two_shot import TwoShot
 
@@ -350,7 +385,6 @@ def run(settings: AllReduceSettings) -> dict[str, Any]:
             left_out |= group.left_out
     return {
         "repeats": settings.repeats,
-        "collective": settings.collective,
         "loss": settings.loss,
         "gradients": settings.gradients,
         "mtu": ETHERNET_MTU,
@@ -377,7 +411,9 @@ def case_name(figure: dict[str, Any]) -> str:
 
 
 def _labels(figure: dict[str, Any]) -> tuple[str, str, str, str]:
-    return case_name(figure), str(figure["workers"]), f"{figure['values']:,}", str(figure["by"])
+    collective = figure.get("collective", ALL_REDUCE)  # results of earlier versions have none
+    by = str(figure["by"]) if collective == ALL_REDUCE else f"{figure['by']}, {collective}"
+    return case_name(figure), str(figure["workers"]), f"{figure['values']:,}", by
 
 
 def speed_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -417,6 +453,15 @@ def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             yield *_labels(figure), *map(text, times)
 
 
+def collective_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Return the rows for ``COLLECTIVE_COLUMNS``, of all collectives but all-reduces; MB of all workers together."""
+    for figure in result["figures"]:
+        if figure.get("collective", ALL_REDUCE) != ALL_REDUCE:
+            times = text(figure["times_all_reduce"]) if "times_all_reduce" in figure else "-"
+            wire = (f"{figure[f'wire_mbyte_{way}']['median']:,.2f}" for way in ("up", "down"))
+            yield *_labels(figure), text(figure["times_gloo"]), times, *wire
+
+
 registry.Benchmark(
     name="allreduce",
     summary="All-reduce beside gloo, on loopback and behind limited links (needs root). Needs PyTorch.",
@@ -425,6 +470,7 @@ registry.Benchmark(
     tables=(
         (SPEED_COLUMNS, speed_rows),
         (COST_COLUMNS, cost_rows),
+        (COLLECTIVE_COLUMNS, collective_rows),
         (CHUNK_COLUMNS, chunk_rows),
     ),
 ).register()

@@ -19,12 +19,13 @@ from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum_lab.bench import allreduce, registry, server
 from lanesum_lab.bench.figures import machine, spread, text
 from lanesum_lab.bench.places import HUB
-from lanesum_lab.bench.reducer import GLOO, NCCL
+from lanesum_lab.bench.reducer import ALL_REDUCE, GLOO, NCCL, REDUCE_SCATTER
 from lanesum_lab.forecast.costs import REFERENCE, HostCosts
 from lanesum_lab.forecast.methods import InNetwork, PeerMethod
 from lanesum_lab.forecast.scenario import NONE, ForecastScenario
 from lanesum_lab.forecast.simulation import forecast
 
+_COLLECTIVES = (ALL_REDUCE, REDUCE_SCATTER)
 _MEASURED_VALUES = 2_000_000
 _FEW_VALUES = 1000
 _MEASURED_WORKERS = 2
@@ -37,7 +38,7 @@ class ForecastSettings:
     """Settings of the benchmark."""
 
     workers: tuple[int, ...] = registry.option((4,), "Numbers of workers, separated by commas.")
-    collectives: tuple[str, ...] = registry.option(allreduce.COLLECTIVES, "Collectives, separated by commas.")
+    collectives: tuple[str, ...] = registry.option(_COLLECTIVES, "Collectives, separated by commas.")
     losses: tuple[float, ...] = registry.option(
         (0.0, 0.001, 0.01), "Fractions of packets that a link loses, separated by commas.", low=0
     )
@@ -53,6 +54,9 @@ class ForecastSettings:
             raise ConfigurationError("A forecast needs two workers and a rate above 0 at least.")
         if not self.losses or not self.collectives:
             raise ConfigurationError("A forecast needs a collective and a loss, which may be 0.")
+        if set(self.collectives) - set(_COLLECTIVES):
+            known = ", ".join(_COLLECTIVES)
+            raise ConfigurationError(f"Unknown collectives={self.collectives}: expected some of {known}.")
         self.measurements()  # checks the rest
 
     def measurements(self) -> list[allreduce.AllReduceSettings]:
@@ -65,7 +69,7 @@ class ForecastSettings:
                 rates_mbit=self.rates_mbit,
                 codecs=self.codecs,
                 peers=(),
-                collective=collective,
+                collectives=(collective,),
                 loss=loss,
                 repeats=self.repeats,
             )
@@ -147,7 +151,7 @@ def run(settings: ForecastSettings) -> dict[str, Any]:
         left_out |= measured["left_out"]
         figures += [
             _compared(one, measurement, costs[one["workers"], measurement.joined])
-            | {"collective": measurement.collective, "loss": measurement.loss}
+            | {"collective": measurement.collectives[0], "loss": measurement.loss}
             for one in measured["figures"]
         ]
     deviations = [abs(one["deviation"]) for one in figures]
@@ -184,7 +188,7 @@ def _compared(measured: dict[str, Any], settings: allreduce.AllReduceSettings, c
         parameters=str(settings.values[0]),
         bucket=1e6,  # one for all values
         compute=0.0,
-        collective="reduce-scatter" if settings.collective == allreduce.REDUCE_SCATTER else "all-reduce",
+        collective="reduce-scatter" if REDUCE_SCATTER in settings.collectives else "all-reduce",
         switch=NONE,
         device="cpu",
         virtual=True,

@@ -27,8 +27,12 @@ GLOO = "gloo"
 TWO_SHOTS = ("two-shot-8", "two-shot-4")
 #: NCCL, for vectors on a GPU: float32 values, and float16 values that are converted there, as PyTorch's fp16 hook does.
 NCCL, NCCL_HALF = "nccl", "nccl-fp16"
-#: All-gather of values and positions by gloo, added by every worker. For sparse vectors.
+#: All-gather of values and positions by gloo, added by every worker, for sparse vectors. Also the collective.
 ALL_GATHER = "all-gather"
+ALL_REDUCE, REDUCE_SCATTER = "all-reduce", "reduce-scatter"
+#: An all-reduce in two steps, whose sums are gathered as float32.
+TWO_STEPS = "reduce-scatter+all-gather"
+COLLECTIVES = (ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, TWO_STEPS)
 _DEADLINE_S = 120.0
 
 
@@ -49,11 +53,12 @@ class Phases:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """``iterations`` all-reduces of ``values`` float32 in sequence, by a peer over gloo or a job.
+    """``iterations`` collectives of ``values`` float32 in sequence, by a peer over gloo or a job.
 
     Attributes:
         sparse: use sparse vectors; also by ``ALL_GATHER``.
-        scatter: reduce-scatters, of whose sums each worker has its shard.
+        collective: one of ``COLLECTIVES``. Each worker has a shard of the sum of a reduce-scatter, and sends a shard of
+            its vector in an all-gather.
         check: compute the error of the sum, and its expected digest where there is one.
     """
 
@@ -62,7 +67,12 @@ class Reduction:
     iterations: int
     check: bool = False
     sparse: Sparse | None = None
-    scatter: bool = False
+    collective: str = ALL_REDUCE
+
+    @property
+    def scatter(self) -> bool:
+        """True for a reduce-scatter."""
+        return self.collective == REDUCE_SCATTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +183,8 @@ class Reducer:
         return sparse_vector(worker, self._workers, task.values, task.sparse)
 
     def _count(self, finished: ObservedRound) -> None:
-        self._words += finished.round.words.size + finished.words.size
+        # The words of a gathered round contain those that this worker has sent.
+        self._words += finished.words.size + (0 if finished.round.gathered else finished.round.words.size)
 
     def _gloo(self, task: Reduction) -> tuple[Reduced, Vector]:
         import torch
@@ -181,7 +192,10 @@ class Reducer:
 
         # gloo sums in place: later iterations sum the result of the one before, which takes as long.
         tensor = torch.from_numpy(self._vector.copy())
-        shard = torch.empty(tensor.numel() // self._workers)
+        shard = tensor.new_empty(tensor.numel() // self._workers)
+        gathers = task.collective == ALL_GATHER
+        if gathers:
+            shard.copy_(tensor.view(self._workers, -1)[self._worker])
         if self._tensor is not None:
             tensor = tensor.pin_memory()
 
@@ -190,6 +204,8 @@ class Reducer:
                 tensor.copy_(self._tensor)
             if task.scatter:
                 dist.reduce_scatter_tensor(shard, tensor)
+            elif gathers:
+                dist.all_gather_into_tensor(tensor, shard)
             else:
                 dist.all_reduce(tensor)
             if self._tensor is not None:
@@ -265,8 +281,16 @@ class Reducer:
             finish = torch.cuda.synchronize
         spans: collections.deque[Any] = collections.deque()
         session.phases.spans = spans
-        reduce = session.reduce_scatter if task.scatter else session.all_reduce
-        done, sum_ = _timed(task, lambda: reduce(vector, name=name), finish)
+
+        def reduce() -> Any:
+            if task.collective == ALL_GATHER:
+                return session.all_gather(vector.reshape(self._workers, -1)[self._worker]).reshape(-1)
+            if task.collective == ALL_REDUCE:
+                return session.all_reduce(vector, name=name)
+            shard = session.reduce_scatter(vector, name=name)
+            return shard if task.scatter else session.all_gather(shard).reshape(-1)
+
+        done, sum_ = _timed(task, reduce, finish)
         session.phases.spans = None
         if self._tensor is not None:
             sum_ = sum_.cpu().numpy()
@@ -295,11 +319,14 @@ class Reducer:
             )
             # Dense fixed-point rounds: its units are not integers.
             return replace(done, error=error, expected=None if task.by == "fixed" else digest_of(exact))
+        if task.collective == ALL_GATHER:
+            shards = [self._make(worker, task).reshape(self._workers, -1)[worker] for worker in range(self._workers)]
+            return replace(done, error=0.0, expected=digest_of(np.concatenate(shards)))
         done = replace(done, error=error_of(values, self._workers, self._recorded))
         session = self._sessions.get(task.by)
         if session is None or not isinstance(session.codec, FixedPoint):
             return done
-        if task.scatter and task.values % (self._workers * session.codec.block) != 0:
+        if task.collective != ALL_REDUCE and task.values % (self._workers * session.codec.block) != 0:
             return done  # shards are padded to whole blocks, which then have other scales
         if task.values not in self._expected:
             self._expected[task.values] = fixed_sum(session.codec, self._workers, task.values, self._recorded)

@@ -24,7 +24,16 @@ from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum_lab.bench import allreduce, vectors
 from lanesum_lab.bench.figures import BenchError
 from lanesum_lab.bench.places import HUB, Loopback, limited_links, make_tickets
-from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Phases, Reduced, Reduction, nccl_of_shared_gpu
+from lanesum_lab.bench.reducer import (
+    COLLECTIVES,
+    GLOO,
+    TWO_SHOTS,
+    TWO_STEPS,
+    Phases,
+    Reduced,
+    Reduction,
+    nccl_of_shared_gpu,
+)
 from lanesum_lab.bench.workers import Measured
 from lanesum_lab.bench.workers import Wire as WireBytes
 from lanesum_lab.codec_simulation import simulate
@@ -99,13 +108,44 @@ def test_certified_jobs_take_turns_with_plain_ones() -> None:
 @needs_namespaces
 def test_reduce_scatter_behind_links_that_lose() -> None:
     """The sums of all shards are compared; each worker gets a part of the bytes of an all-reduce."""
-    options = ("--cases", HUB, "--codecs", "fixed", "--values", "65536", "--repeats", "1")
-    whole, shards = (run(*options, "--collective", one, "--loss", "0.01") for one in allreduce.COLLECTIVES)
-    assert (shards["collective"], shards["loss"]) == ("reduce-scatter", 0.01)
-    (gloo, own), (_, of_whole) = shards["figures"], [one for one in whole["figures"] if one["by"] in (GLOO, "fixed")]
-    assert (gloo["by"], own["by"]) == (GLOO, "fixed")
+    options = ("--cases", HUB, "--codecs", "fixed", "--peers", "", "--values", "65536", "--repeats", "1")
+    result = run(*options, "--collective", "all-reduce,reduce-scatter", "--loss", "0.01")
+    assert result["loss"] == 0.01
+    assert [(one["collective"], one["by"]) for one in result["figures"]] == [
+        (collective, by) for collective in ("all-reduce", "reduce-scatter") for by in (GLOO, "fixed")
+    ]
+    _, of_whole, _, own = result["figures"]
     assert own["exact_sum_checked"] and own["retransmissions"] > 0
     assert own["wire_mbyte_down"]["median"] < 0.8 * of_whole["wire_mbyte_down"]["median"]
+
+
+@needs_torch
+def test_collectives_take_turns_beside_each_other() -> None:
+    """All sums and gathered bytes are compared. The two steps have the bits of the all-reduce."""
+    options = ("--cases", "loopback", "--codecs", "fixed,thc", "--peers", "", "--values", "65536", "--repeats", "1")
+    result = run(*options, "--collective", ",".join(COLLECTIVES))
+    assert [(one["collective"], one["by"]) for one in result["figures"]] == [
+        ("all-reduce", GLOO),
+        ("all-reduce", "fixed"),
+        ("all-reduce", "thc"),
+        ("reduce-scatter", GLOO),
+        ("reduce-scatter", "fixed"),
+        ("reduce-scatter", "thc"),
+        ("all-gather", GLOO),
+        ("all-gather", "lanesum"),
+        (TWO_STEPS, "fixed"),
+        (TWO_STEPS, "thc"),
+    ]
+    for figure in result["figures"]:
+        gathers = figure["collective"] == "all-gather"
+        assert figure["exact_sum_checked"] == (gathers or figure["by"] == "fixed")
+        assert figure["error"] < (0.1 if figure["by"] == "thc" else 1e-12)
+        assert ("times_all_reduce" in figure) == (figure["collective"] in ("reduce-scatter", TWO_STEPS))
+    two = result["figures"][-2]
+    assert two["packets"] > result["figures"][1]["packets"] + result["figures"][4]["packets"] / 2
+    shown = list(allreduce.collective_rows(result))
+    assert [row[3] for row in shown][-3:] == ["lanesum, all-gather", f"fixed, {TWO_STEPS}", f"thc, {TWO_STEPS}"]
+    assert [row[5] == "-" for row in shown] == [row[3].endswith("all-gather") and "+" not in row[3] for row in shown]
 
 
 @pytest.mark.parametrize(("case", "crossing"), [("hub", 3000), ("sharded", 2 * 3000 // 2)])
@@ -158,9 +198,12 @@ def test_impossible_case_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"workers": (1,)}, "An all-reduce needs two workers, one value and a rate above 0 at least"),
         ({"rates_mbit": (0.0,)}, "An all-reduce needs two workers, one value and a rate above 0 at least"),
         ({"codecs": ("zip",)}, "no codec 'zip'"),
-        ({"collective": "broadcast"}, "Unknown collective='broadcast': expected one of all-reduce, reduce-scatter"),
-        ({"collective": "reduce-scatter", "values": (9,)}, "values that are a multiple of the number of workers"),
-        ({"collective": "reduce-scatter", "peers": ("two-shot-4",)}, "there is no reduce-scatter by them"),
+        ({"collectives": ("broadcast",)}, r"Unknown collectives=\('broadcast',\): expected some of all-reduce, "),
+        ({"collectives": ()}, r"Unknown collectives=\(\): expected some of all-reduce, "),
+        ({"collectives": ("reduce-scatter",), "values": (9,)}, "values that are a multiple of the number of workers"),
+        ({"collectives": ("reduce-scatter",), "peers": ("two-shot-4",)}, "there is no other collective by them"),
+        ({"collectives": (TWO_STEPS,)}, "is an all-reduce: measure it beside --collective all-reduce"),
+        ({"collectives": ("all-gather",), "device": "cuda"}, "All-gathers are measured on the host alone"),
         ({"loss": 0.1, "cases": ("loopback",)}, "Loopback loses no packets: measure losses with --cases hub,sharded"),
         ({"loss": 0.6}, "Invalid loss=0.6: expected a fraction from 0 to 0.5"),
         ({"peers": ("two-shot-3",)}, r"Unknown peers=\('two-shot-3',\) on cpu: expected some of "),

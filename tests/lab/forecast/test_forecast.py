@@ -204,5 +204,5 @@ def test_benchmark_without_rates_is_refused() -> None:
         bench_forecast.ForecastSettings(rates_mbit=())
     with pytest.raises(ConfigurationError, match="needs a collective and a loss"):
         bench_forecast.ForecastSettings(losses=())
-    with pytest.raises(ConfigurationError, match="Unknown collective='gather'"):
-        bench_forecast.ForecastSettings(collectives=("gather",))
+    with pytest.raises(ConfigurationError, match=r"Unknown collectives=\('all-gather',\): expected some"):
+        bench_forecast.ForecastSettings(collectives=("all-gather",))
