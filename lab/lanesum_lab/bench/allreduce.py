@@ -45,7 +45,6 @@ from lanesum_lab.bench.vectors import MODELS
 from lanesum_lab.bench.workers import Measured, ReducingWorkers, ReductionJob, reducing_workers
 from lanesum_lab.veth import obstacle
 
-LANESUM = "lanesum"  # without a codec
 LOOPBACK, SHARDED = "loopback", "sharded"
 CASES = (LOOPBACK, HUB, SHARDED)
 SPEED_COLUMNS = ("case", "workers", "values", "by", "seconds", "times gloo", "MB/s")
@@ -287,7 +286,7 @@ class _Group:
         self, method: Method, rate: float | None, runs: list[Measured], peers: list[Measured], check: Measured
     ) -> dict[str, Any]:
         values = runs[0].reduction.values
-        by = LANESUM if method.codec and method.collective == ALL_GATHER else method.codec or method.by
+        by = "lanesum" if method.codec and method.collective == ALL_GATHER else method.codec or method.by
         gbyte = values * WORD_BYTES / 1e9
         phases = [
             [getattr(worker.phases, name) / run.reduction.iterations for run in runs for worker in run.workers]
@@ -336,8 +335,7 @@ class _Group:
         workers = self._workers
         if method.codec is None:
             # In a ring every worker forwards its share of the vector 2 (n - 1) times.
-            times = 2 if method.collective == ALL_REDUCE else 1
-            crossing = times * (workers - 1) * run.reduction.values * WORD_BYTES
+            crossing = (1 + (method.collective == ALL_REDUCE)) * (workers - 1) * run.reduction.values * WORD_BYTES
             if method.by in TWO_SHOTS:
                 from lanesum_lab.train.two_shot import TwoShot
 

@@ -52,9 +52,9 @@ class ForecastSettings:
     def __post_init__(self) -> None:
         if min(self.workers, default=0) < 2 or min(self.rates_mbit, default=0) <= 0:
             raise ConfigurationError("A forecast needs two workers and a rate above 0 at least.")
-        if not self.losses or not self.collectives:
-            raise ConfigurationError("A forecast needs a collective and a loss, which may be 0.")
-        if set(self.collectives) - set(_COLLECTIVES):
+        if not self.losses:
+            raise ConfigurationError("A forecast needs a loss, which may be 0.")
+        if not self.collectives or set(self.collectives) - set(_COLLECTIVES):
             known = ", ".join(_COLLECTIVES)
             raise ConfigurationError(f"Unknown collectives={self.collectives}: expected some of {known}.")
         self.measurements()  # checks the rest

@@ -69,11 +69,6 @@ class Reduction:
     sparse: Sparse | None = None
     collective: str = ALL_REDUCE
 
-    @property
-    def scatter(self) -> bool:
-        """True for a reduce-scatter."""
-        return self.collective == REDUCE_SCATTER
-
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
@@ -162,7 +157,7 @@ class Reducer:
             **dict.fromkeys((NCCL, NCCL_HALF), self._nccl),
         }
         done, values = methods.get(task.by, self._lanesum)(task)
-        if task.scatter:
+        if task.collective == REDUCE_SCATTER:
             self._shard = done, values, task
             return done
         return self._checked(done, values, task)
@@ -202,7 +197,7 @@ class Reducer:
         def reduce() -> None:
             if self._tensor is not None:
                 tensor.copy_(self._tensor)
-            if task.scatter:
+            if task.collective == REDUCE_SCATTER:
                 dist.reduce_scatter_tensor(shard, tensor)
             elif gathers:
                 dist.all_gather_into_tensor(tensor, shard)
@@ -213,7 +208,7 @@ class Reducer:
                 torch.cuda.synchronize()
 
         done, _ = _timed(task, reduce)
-        return done, (shard if task.scatter else tensor).numpy()
+        return done, (shard if task.collective == REDUCE_SCATTER else tensor).numpy()
 
     def _nccl(self, task: Reduction) -> tuple[Reduced, Vector]:
         import torch
@@ -223,7 +218,7 @@ class Reducer:
 
         def reduce() -> Any:
             sent = self._tensor.to(kind, copy=True)
-            if task.scatter:
+            if task.collective == REDUCE_SCATTER:
                 shard = sent.new_empty(sent.numel() // self._workers)
                 dist.reduce_scatter_tensor(shard, sent)
                 return shard.float()
@@ -288,7 +283,7 @@ class Reducer:
             if task.collective == ALL_REDUCE:
                 return session.all_reduce(vector, name=name)
             shard = session.reduce_scatter(vector, name=name)
-            return shard if task.scatter else session.all_gather(shard).reshape(-1)
+            return shard if task.collective == REDUCE_SCATTER else session.all_gather(shard).reshape(-1)
 
         done, sum_ = _timed(task, reduce, finish)
         session.phases.spans = None

@@ -17,7 +17,7 @@ from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.figures import BenchError
 from lanesum_lab.bench.places import FIRST_PORT, Place, Wire, open_site, worker_nodes
-from lanesum_lab.bench.reducer import Reduced, Reducer, Reduction
+from lanesum_lab.bench.reducer import REDUCE_SCATTER, Reduced, Reducer, Reduction
 from lanesum_lab.bench.vectors import record
 
 
@@ -107,7 +107,7 @@ class ReducingWorkers:
         # Asked after the measurement, because the answer takes processor time.
         if broken := sum(site.broken() for site in self._sites.values()):
             raise BenchError(f"{broken} datagrams could not be handled by an aggregation server.", "See its log.")
-        if reduction.scatter:
+        if reduction.collective == REDUCE_SCATTER:
             answers = self._agents.ask(dict.fromkeys(self._workers, Reducer.check_shards))
         done: tuple[Reduced, ...] = tuple(answers[agent] for agent in self._workers)
         times = reduction.iterations

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanesum import codecs
 from lanesum.codecs.base import Codec, RoundShape
@@ -120,6 +120,7 @@ class InNetwork:
 
     def __init__(self, name: str, network: ForecastNetwork, job: ForecastJob, costs: HostCosts) -> None:
         self.name, self.network, self.costs = name, network, costs
+        self._codec_s = costs.codec(name)
         per_rack = math.ceil(network.workers / network.racks)
         racks = network.racks if network.levels == 2 else math.ceil(network.racks / network.pods)
         if per_rack > MAX_WORKERS or racks > MAX_RACKS:
@@ -129,7 +130,9 @@ class InNetwork:
                 f"Give --racks, or plan several jobs of at most {MAX_WORKERS * MAX_RACKS:,} workers.",
             )
         self._codec = _sized(name, network.workers, job.adaptive)
-        self._owners = network.workers if job.scattered and self._codec.name in _SCATTERED_CODECS else 1
+        #: A worker can have the sums of its own shard alone.
+        self.scatters = self._codec.name in _SCATTERED_CODECS
+        self._owners = network.workers if job.scattered and self.scatters else 1
 
     def traffic(self, values: int) -> BucketTraffic:
         """Return the bytes of a bucket, without retransmissions."""
@@ -156,7 +159,7 @@ class InNetwork:
         network, costs = self.network, self.costs
         *_, (shape, chunks, contribution, result) = self._rounds(values)
         part = chunks / segments
-        encode_s, decode_s = (values / segments * one for one in costs.codec(self.name))
+        encode_s, decode_s = (values / segments * one for one in self._codec_s)
         decode_s /= self._owners
         again = 1 + self.loss  # all workers repeat their contributions to a chunk without a result, and get it again
         half_s = part * self.costs.chunk_s / 2
@@ -240,6 +243,53 @@ class InNetwork:
             # A server sends headers alone to the other workers; programs for chips send whole sums.
             result = shape.result_words / (owners if self.network.profile is None else 1)
             yield shape, chunks, overhead + WORD_BYTES * shape.words / chunks, overhead + WORD_BYTES * result / chunks
+
+
+class InTwoSteps(InNetwork):
+    """All-reduce as a reduce-scatter and an all-gather, which begins with the first sums.
+
+    Workers gather the words of sums, so the result has the bits of ``InNetwork``. The server sends the copies of each
+    owner's words past the switches, behind a link like that of a worker (docs/decisions/0026-gathered-rounds.md).
+    """
+
+    def __init__(self, name: str, network: ForecastNetwork, job: ForecastJob, costs: HostCosts) -> None:
+        super().__init__(name, network, replace(job, scattered=True), costs)
+        self.name = f"{name}, two steps"
+
+    def traffic(self, values: int) -> BucketTraffic:
+        """Return the bytes of a bucket, of both steps."""
+        scattered, (chunks, up, down) = super().traffic(values), self._gathered(values)
+        return BucketTraffic(scattered.up + chunks * up, scattered.down + chunks * down)
+
+    def stages(self, values: int, segments: int) -> list[PipelineStage]:
+        """Return the stages of one of ``segments`` equal parts of a bucket, of both steps."""
+        network, workers = self.network, self.network.workers
+        chunks, up, down = self._gathered(values)
+        part = chunks / segments
+        *scattered, last = super().stages(values, segments)
+        half_s = part * self.costs.chunk_s / 2
+        decode_s = values / segments * self._codec_s[1] * (1 - 1 / workers)
+        crossed = part * 8 * workers * down
+        copied_s = max(part * workers * self.costs.contribution_s, crossed / network.rate if network.profile else 0.0)
+        return [
+            *scattered,
+            PipelineStage("host", last.seconds + half_s),
+            PipelineStage("up", (1 + self.loss) * part * up * 8 / self._windowed(up)),
+            PipelineStage(None, self.loop_s / 2),
+            PipelineStage("server", copied_s),
+            *([PipelineStage("rack", crossed / network.racks / network.rack_rate)] if network.racks > 1 else []),
+            *([PipelineStage("pod", crossed / network.pods / network.pod_rate)] if network.pods > 1 else []),
+            PipelineStage(None, self.loop_s / 2),
+            PipelineStage("down", (1 + self.loss) * part * down * 8 / self._windowed(down)),
+            PipelineStage("host", half_s + decode_s),
+        ]
+
+    def _gathered(self, values: int) -> tuple[int, float, float]:
+        """Return packets of the all-gather, and their mean bytes on the uplink and the downlink of a worker."""
+        *_, (shape, chunks, _, _) = self._rounds(values)
+        overhead = FRAME_OVERHEAD_BYTES + self.network.wire_overhead
+        words, workers = WORD_BYTES * shape.result_words / chunks, self.network.workers
+        return chunks, overhead + words / workers, overhead + words * (1 - 1 / workers)
 
 
 def peers(job: ForecastJob) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.placement import place
 from lanesum_lab.forecast.costs import HostCosts
-from lanesum_lab.forecast.methods import LESS_EXACT, InNetwork, PeerMethod, peers
+from lanesum_lab.forecast.methods import LESS_EXACT, InNetwork, InTwoSteps, PeerMethod, peers
 from lanesum_lab.forecast.scenario import ForecastNetwork, ForecastScenario
 from lanesum_lab.forecast.simulation import StepTimes, forecast
 
@@ -43,14 +43,16 @@ def run(scenario: ForecastScenario, costs: HostCosts) -> dict[str, Any]:
     Raises ConfigurationError, TopologyError.
     """
     network, job = scenario.network(), scenario.job()
-    methods: list[PeerMethod | InNetwork] = []
+    own: list[InNetwork] = []
     refused: dict[str, str] = {}
     for name in job.codecs:
         try:
-            methods.append(InNetwork(name, network, job, costs))
+            own.append(InNetwork(name, network, job, costs))
         except ConfigurationError as error:
             refused[name] = str(error)
-    own = list(methods)
+    methods: list[PeerMethod | InNetwork] = [*own]
+    if not job.scattered:
+        methods += [InTwoSteps(one.name, network, job, costs) for one in own if one.scatters]
     # NCCL has no processes without a GPU.
     methods += [
         PeerMethod(name, network, job, costs) for name in peers(job) if scenario.device == "cuda" or "nccl" not in name
@@ -66,7 +68,7 @@ def run(scenario: ForecastScenario, costs: HostCosts) -> dict[str, Any]:
                 sum(one.up for one in traffic),
                 sum(one.down for one in traffic),
                 max(busy, key=lambda name: busy[name]),
-                method in own,
+                isinstance(method, InNetwork),
             )
         )
     exact = [one for one in forecasts if not one.in_network and one.by not in LESS_EXACT]
@@ -92,7 +94,7 @@ def run(scenario: ForecastScenario, costs: HostCosts) -> dict[str, Any]:
         ],
         "packet_words": network.words,
         "slots": network.slots,
-        "slots_needed": {one.name: one.slots_needed(job.per_bucket) for one in own if isinstance(one, InNetwork)},
+        "slots_needed": {one.name: one.slots_needed(job.per_bucket) for one in own},
         "entries": _entries(network),
         "refused": refused,
     }

@@ -199,10 +199,39 @@ def test_reduce_scatter_sends_down_a_share() -> None:
     assert chips[0] == pytest.approx(chips[1], rel=0.01)
 
 
+@pytest.mark.parametrize("switch", ["none", "tofino2-w64"])
+@pytest.mark.parametrize("rate", [10.0, 1000.0, 100_000.0])
+@pytest.mark.parametrize("workers", [2, 4, 32])
+def test_two_steps_are_slower_than_one(workers: int, rate: float, switch: str) -> None:
+    """Both have the same sums. The words of the all-gather cross each link once more than those of the all-reduce."""
+    scenario = ForecastScenario(
+        workers=workers, rate=rate, switch=switch, codecs="thc bits=4,fixed,bf16", parameters="4M", compute=0.0
+    )
+    found = {one["by"]: one for one in run(scenario, REFERENCE["cpu"])["forecasts"]}
+    assert "bf16" in found and "bf16, two steps" not in found
+    for codec in ("thc bits=4", "fixed"):
+        one, two = found[codec], found[f"{codec}, two steps"]
+        assert two["step_s"] > 1.02 * one["step_s"]
+        # An owner sends a share of all words, and one header a packet. No result comes back for its own ones.
+        assert two["bytes_up"] - one["bytes_up"] > one["bytes_down"] / workers
+        assert two["bytes_down"] > one["bytes_down"]
+        # Behind a switch all copies leave the server.
+        assert switch == "none" or two["step_s"] > 1.5 * one["step_s"]
+
+
+@pytest.mark.parametrize("narrow", [{"rack_rate": 100.0}, {"pods": 2, "pod_rate": 100.0}])
+def test_two_steps_of_rack_send_all_copies(narrow: dict[str, Any]) -> None:
+    """A switch sends one sum, and a server one copy to each of at least 4 workers behind the same link."""
+    options = {**SLOW, "workers": 16, "racks": 4, "codecs": "fixed", "switch": "tofino2-w64", "rate": 10_000.0}
+    one, two = run(ForecastScenario(**options, **narrow), COSTS)["forecasts"][:2]
+    assert two["by"] == "fixed, two steps"
+    assert two["limit"] in ("rack", "pod") and two["step_s"] > 3.5 * one["step_s"]
+
+
 def test_benchmark_without_rates_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="a rate above 0"):
         bench_forecast.ForecastSettings(rates_mbit=())
-    with pytest.raises(ConfigurationError, match="needs a collective and a loss"):
+    with pytest.raises(ConfigurationError, match="needs a loss"):
         bench_forecast.ForecastSettings(losses=())
     with pytest.raises(ConfigurationError, match=r"Unknown collectives=\('all-gather',\): expected some"):
         bench_forecast.ForecastSettings(collectives=("all-gather",))
