@@ -40,6 +40,7 @@ def small(words: list[str]) -> list[str]:
     [
         ("README.md", "allreduce", {"gloo", "thc", "fixed"}),
         ("docs/packets.md", "allreduce", {"gloo", "thc"}),
+        ("docs/sharded-training.md", "allreduce", {"gloo", "thc", "lanesum"}),
         ("README.md", "tta", {"gloo", "thc", "topk"}),
     ],
 )
