@@ -8,8 +8,7 @@ On bare loopback all processes share one kernel's memory, and compression saves 
 Behind them the aggregation server runs in the hub, in the position of a switch (``hub``), or every worker's host has a
 server for its share of the slots, behind the same link as the worker (``sharded``). These links may lose packets.
 
-Other collectives take turns with it: a reduce-scatter, of whose sums each worker has its shard, an all-gather of exact
-bytes, and both together, which is an all-reduce in two steps.
+Other collectives take turns with it: reduce-scatter, all-gather of exact bytes, and an all-reduce made of both.
 """
 
 from __future__ import annotations
@@ -79,7 +78,6 @@ _BYTES_PER_VALUE = {
     "thc-uniform": 14,
     "fixed": 26,
 }
-_GATHERED_BYTES_PER_VALUE = 12  # words, values and shards of an all-gather
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +175,7 @@ class Method:
     collective: str = ALL_REDUCE
 
     @classmethod
-    def of_job(cls, case: str, codec: str, *, certified: bool, collective: str = ALL_REDUCE) -> Method:
+    def of_job(cls, case: str, codec: str, collective: str = ALL_REDUCE, *, certified: bool) -> Method:
         """Return the method of a job."""
         return cls(f"{codec} {case}" + " certified" * certified, case, codec, certified, collective)
 
@@ -257,8 +255,7 @@ class _Group:
                     ratios = [peer.seconds / one.seconds for one, peer in zip(measured, nccl, strict=False)]
                     figure["times_nccl"] = spread(ratios) if ratios else None
                 if method.certified and method.case and method.codec:
-                    own = Method.of_job(method.case, method.codec, certified=False, collective=method.collective)
-                    plain = runs[own]
+                    plain = runs[Method.of_job(method.case, method.codec, method.collective, certified=False)]
                     ratios = [one.seconds / bare.seconds for one, bare in zip(measured, plain, strict=True)]
                     figure["times_seconds_without_checks"] = spread(ratios)
                 whole = runs.get(replace(method, collective=ALL_REDUCE))
@@ -271,7 +268,7 @@ class _Group:
     def _fits(self, method: Method, values: int) -> bool:
         """Return True if the memory suffices for all workers; otherwise the kernel would end one of them."""
         each = _BYTES_PER_VALUE.get(method.codec or method.by, max(_BYTES_PER_VALUE.values()))
-        each += _GATHERED_BYTES_PER_VALUE if method.collective in (ALL_GATHER, TWO_STEPS) else 0
+        each += 12 * (method.collective in (ALL_GATHER, TWO_STEPS))  # words, values and shards of an all-gather
         needed = self._workers * values * each
         free = _free_memory()
         if needed < 0.9 * free:

@@ -187,10 +187,7 @@ class Reducer:
 
         # gloo sums in place: later iterations sum the result of the one before, which takes as long.
         tensor = torch.from_numpy(self._vector.copy())
-        shard = tensor.new_empty(tensor.numel() // self._workers)
-        gathers = task.collective == ALL_GATHER
-        if gathers:
-            shard.copy_(tensor.view(self._workers, -1)[self._worker])
+        shard = tensor.tensor_split(self._workers)[self._worker].clone()
         if self._tensor is not None:
             tensor = tensor.pin_memory()
 
@@ -199,7 +196,7 @@ class Reducer:
                 tensor.copy_(self._tensor)
             if task.collective == REDUCE_SCATTER:
                 dist.reduce_scatter_tensor(shard, tensor)
-            elif gathers:
+            elif task.collective == ALL_GATHER:
                 dist.all_gather_into_tensor(tensor, shard)
             else:
                 dist.all_reduce(tensor)

@@ -175,8 +175,8 @@ class InNetwork:
             of_rack = math.ceil(network.workers / network.racks)
             stages.append(PipelineStage("recirculation", part * (each * of_rack + whole) * 8 / PORT_BITS_PER_SECOND))
         if network.racks > 1:
-            # A switch sends one sum of its rack; without one all contributions cross.
-            crossing = result if network.profile is not None else contribution * network.workers / network.racks
+            # A switch sends one sum of its rack; without one all contributions cross, and all results come back.
+            crossing = result if network.profile else max(contribution, result) * network.workers / network.racks
             stages.append(PipelineStage("rack", part * crossing * 8 / network.rack_rate))
             if network.pods > 1:
                 summed = network.levels == 3 and network.profile is not None
@@ -258,19 +258,19 @@ class InTwoSteps(InNetwork):
 
     def traffic(self, values: int) -> BucketTraffic:
         """Return the bytes of a bucket, of both steps."""
-        scattered, (chunks, up, down) = super().traffic(values), self._gathered(values)
+        scattered, (chunks, up, down, _) = super().traffic(values), self._gathered(values)
         return BucketTraffic(scattered.up + chunks * up, scattered.down + chunks * down)
 
     def stages(self, values: int, segments: int) -> list[PipelineStage]:
         """Return the stages of one of ``segments`` equal parts of a bucket, of both steps."""
         network, workers = self.network, self.network.workers
-        chunks, up, down = self._gathered(values)
+        chunks, up, down, crossing = self._gathered(values)
         part = chunks / segments
         *scattered, last = super().stages(values, segments)
         half_s = part * self.costs.chunk_s / 2
         decode_s = values / segments * self._codec_s[1] * (1 - 1 / workers)
-        crossed = part * 8 * workers * down
-        copied_s = max(part * workers * self.costs.contribution_s, crossed / network.rate if network.profile else 0.0)
+        copied_s = part * workers * max(self.costs.contribution_s, down * 8 / network.rate if network.profile else 0.0)
+        crossed = part * workers * crossing * 8
         return [
             *scattered,
             PipelineStage("host", last.seconds + half_s),
@@ -284,12 +284,15 @@ class InTwoSteps(InNetwork):
             PipelineStage("host", half_s + decode_s),
         ]
 
-    def _gathered(self, values: int) -> tuple[int, float, float]:
-        """Return packets of the all-gather, and their mean bytes on the uplink and the downlink of a worker."""
-        *_, (shape, chunks, _, _) = self._rounds(values)
+    def _gathered(self, values: int) -> tuple[int, float, float, float]:
+        """Return the packets, and the mean bytes that they add to uplink, downlink, and busier direction of racks."""
+        *_, (shape, chunks, contribution, result) = self._rounds(values)
         overhead = FRAME_OVERHEAD_BYTES + self.network.wire_overhead
         words, workers = WORD_BYTES * shape.result_words / chunks, self.network.workers
-        return chunks, overhead + words / workers, overhead + words * (1 - 1 / workers)
+        up, down = overhead + words / workers, overhead + words * (1 - 1 / workers)
+        if self.network.profile is not None:
+            return chunks, up, down, max(up, down)  # the switch of the rack has summed the contributions
+        return chunks, up, down, max(contribution + up, result + down) - max(contribution, result)
 
 
 def peers(job: ForecastJob) -> tuple[str, ...]:

@@ -219,6 +219,16 @@ def test_two_steps_are_slower_than_one(workers: int, rate: float, switch: str) -
         assert switch == "none" or two["step_s"] > 1.5 * one["step_s"]
 
 
+def test_link_of_rack_without_switch_carries_all_results() -> None:
+    """Results of 4-bit codes have 8 bits, which the server sends to each of 4 workers behind the link."""
+    options = {**SLOW, "workers": 16, "racks": 4, "codecs": "thc bits=4", "switch": "none", "rate": 10_000.0}
+    one, two = run(ForecastScenario(**options, rack_rate=100.0), COSTS)["forecasts"][:2]
+    carried = 4 * one["bytes_down"] * 8 / 100e6
+    assert one["limit"] == "rack" and one["step_s"] == pytest.approx(carried, rel=0.05)
+    # The copies of an all-gather fill the direction of results; contributions have the other one.
+    assert two["step_s"] == pytest.approx(4 * two["bytes_down"] * 8 / 100e6, rel=0.05)
+
+
 @pytest.mark.parametrize("narrow", [{"rack_rate": 100.0}, {"pods": 2, "pod_rate": 100.0}])
 def test_two_steps_of_rack_send_all_copies(narrow: dict[str, Any]) -> None:
     """A switch sends one sum, and a server one copy to each of at least 4 workers behind the same link."""
