@@ -301,3 +301,38 @@ def train_locally(end: Connection, number: int, lighthouse: str, algorithm: str,
             shared = [tensor for part in local._fragments for tensor in part.original_parameters.values()]
         end.send((number, before, one.common_loss(), _digest(shared)))
         end.recv()
+
+
+def step_outwards(end: Connection, number: int, lighthouse: str, dies_with: int) -> None:
+    """Sum 2^number by outer steps of DiLoCo; send ``(number of replicas, sum)`` of each committed one.
+
+    ``dies_with``: end by SIGKILL in the sum of the second outer step with so many replicas.
+    """
+    torch.set_num_threads(1)
+    model = nn.ParameterList([torch.zeros(1000)])
+    inner, outer = torch.optim.SGD(model.parameters(), lr=1.0), torch.optim.SGD(model.parameters(), lr=0.0)
+    group = ProcessGroup(TIMEOUT, connect_timeout=TIMEOUT)
+    with _sending_errors(end), managed(group, number, lighthouse) as manager:
+        all_reduce, outer_steps = manager.allreduce, 0
+
+        def die_in_sum(*arguments: Any, **options: Any) -> Any:
+            work = all_reduce(*arguments, **options)
+            if outer_steps and manager.num_participants() == dies_with:
+                _die(end)
+            return work
+
+        def send(*_: Any) -> None:
+            nonlocal outer_steps
+            participants = manager.num_participants()
+            outer_steps += participants == dies_with
+            # The pseudo-gradient is the way back of two inner steps; the Manager averages.
+            (mean,) = {-value / 2 for value in model[0].grad.tolist()}
+            if not dies_with:
+                end.send((participants, round(mean * participants, 2)))
+
+        manager.allreduce = die_in_sum
+        outer.register_step_pre_hook(send)
+        with DiLoCo(manager, [model], inner, outer, sync_every=2):
+            while True:
+                model[0].grad = torch.full((1000,), -(2.0**number))
+                inner.step()
