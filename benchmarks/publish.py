@@ -27,6 +27,7 @@ from lanesum_lab.bench import (
     nmse,
     pictures,
     server,
+    sites,
     sparse,
     step,
     transport,
@@ -211,6 +212,19 @@ def step_summary_table(result: dict[str, Any]) -> str:
     return "\n".join([*table, "", words])
 
 
+def sites_table(result: dict[str, Any]) -> str:
+    """Return trainings across sites, with their conditions."""
+    words = (
+        f"{result['workers']} workers train a transformer of {result['elements']:,} parameters on bytes, each at a "
+        f"site of its own. Its link carries {result['rate_mbit']:g} Mbit/s, and takes {result['delay_ms']:g} ms, each "
+        f"way. A training has {result['steps']} inner steps of 8 samples per worker, an outer step after each "
+        f"{result['sync_every']}. A streaming method has {result['fragments']} fragments, and sums one during "
+        f"{result['overlap']} inner steps. Medians over {len(result['seeds'])} seeds (smallest to largest), "
+        f"{_machine(result)}. {result['note']}"
+    )
+    return "\n".join([*_markdown(sites.COLUMNS, sites.rows(result)), "", words])
+
+
 def nmse_table(result: dict[str, Any]) -> str:
     """Return the error of the codecs for 1, 8 and 64 workers."""
     shown = [row for row in nmse.rows(result) if row[1] in ("1", "8", "64")]
@@ -382,6 +396,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "time to accuracy of sparse gradients": ("tta-sparse.json", TRAINING_PAGE, tta_table),
     "time to accuracy through a switch": ("tta-switch.json", TRAINING_PAGE, tta_table),
     "time to accuracy on loopback": ("tta-loopback.json", TRAINING_PAGE, tta_table),
+    "sites figures": ("sites.json", "docs/torchft.md", sites_table),
     "steps": ("step.json", TRAINING_PAGE, step_table),
     "steps summary": ("step.json", "README.md", step_summary_table),
     "steps of a small model": ("step-small.json", TRAINING_PAGE, step_table),
@@ -410,6 +425,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         )
     },
     "forecast": ("forecast", "--repeats", "3"),
+    "sites": ("sites",),
     "step": ("step",),
     **{f"step-{model}": ("step", "--model", model, "--workers", "2", "--by", "thc") for model in ("small", "tensors")},
     "allreduce-sizes": (

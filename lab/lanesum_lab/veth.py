@@ -120,6 +120,14 @@ def _run(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+def enter(namespace: str) -> None:
+    """Move the calling thread to a network namespace. Raises OSError."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Path("/run/netns", namespace).open() as handle:
+        if libc.setns(handle.fileno(), _CLONE_NEWNET) != 0:
+            raise OSError(ctypes.get_errno(), "setns")
+
+
 @contextlib.contextmanager
 def raw_sockets(namespace: str, ports: Sequence[int]) -> Iterator[dict[int, socket.socket]]:
     """Open one raw socket per port in the namespace, in a thread that enters it. Raises OSError."""
@@ -127,11 +135,8 @@ def raw_sockets(namespace: str, ports: Sequence[int]) -> Iterator[dict[int, sock
     problems: list[OSError] = []
 
     def open_all() -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
         try:
-            with Path("/run/netns", namespace).open() as handle:
-                if libc.setns(handle.fileno(), _CLONE_NEWNET) != 0:
-                    raise OSError(ctypes.get_errno(), "setns")
+            enter(namespace)
             for port in ports:
                 # With protocol 0 the socket receives nothing until it is bound to its link.
                 sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)

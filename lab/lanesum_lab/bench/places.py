@@ -4,7 +4,8 @@
 
 Each worker is behind a link of limited rate, and a hub forwards between them. The hub is a namespace that routes; no
 bridge, Open vSwitch or netem is needed. Both ends of every link send through HTB, so that each direction has the full
-rate. Processes in the hub have no link of their own, like a switch.
+rate. Processes in the hub have no link of their own, like a switch. Links with a delay are TAP interfaces with a relay
+between them.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.lanes import carried_by
 from lanesum.protocol.spec import ETHERNET_MTU, UDP_PORT
 from lanesum.transport import JobTicket
+from lanesum_lab.bench import delay_line
 from lanesum_lab.bench.figures import BenchError
 from lanesum_lab.run.site import Site
 from lanesum_lab.veth import BURST_BYTES, htb_rate, htb_root, inside, losses, obstacle
@@ -56,9 +58,11 @@ class LimitedLinks:
     interface = INTERFACE
     loopback = False
 
-    def __init__(self, prefix: str, workers: int) -> None:
+    def __init__(self, prefix: str, workers: int, delay_ms: float = 0.0) -> None:
         self.workers = workers
         self._prefix = prefix
+        self._delay_ms = delay_ms
+        self._relay: subprocess.Popen[str] | None = None
 
     @staticmethod
     def worker(number: int) -> str:
@@ -73,7 +77,8 @@ class LimitedLinks:
         """Return ``command`` with a prefix that runs it at a node."""
         return inside(self.namespace(node), command)
 
-    def address(self, node: str) -> str:
+    @staticmethod
+    def address(node: str) -> str:
         """Return an IPv4 address that all nodes reach."""
         return "10.20.255.1" if node == HUB else f"10.20.{node[1:]}.2"
 
@@ -89,18 +94,21 @@ class LimitedLinks:
             orders = "; ".join(f"test ! -e /proc/sys/{name} || echo 1 > /proc/sys/{name}" for name in settings)
             _run(self.command(node, ["sh", "-c", orders]))
         _batch(self.namespace(HUB), ["link set lo up", f"address add {self.address(HUB)}/32 dev lo"])
+        if self._delay_ms:
+            ends = [(self.namespace(HUB), node, self.namespace(node), INTERFACE) for node in self.nodes()[1:]]
+            self._relay = delay_line.start(self._delay_ms, [word for one in ends for word in one])
         for node in self.nodes()[1:]:
-            link, address = f"10.20.{node[1:]}", self.address(node)
+            link, address, apart = f"10.20.{node[1:]}", self.address(node), self.namespace(node)
             _batch(
                 self.namespace(HUB),
                 [
-                    f"link add {node} type veth peer name {INTERFACE} netns {self.namespace(node)}",
+                    *(() if self._relay else (f"link add {node} type veth peer name {INTERFACE} netns {apart}",)),
                     f"address add {link}.1/30 dev {node}",
                     f"link set {node} up",
                 ],
             )
             _batch(
-                self.namespace(node),
+                apart,
                 [
                     "link set lo up",
                     f"address add {address}/30 dev {INTERFACE}",
@@ -146,17 +154,22 @@ class LimitedLinks:
 
     def remove(self) -> None:
         """Remove all parts that exist."""
+        if self._relay is not None:
+            self._relay.communicate()  # it ends when its standard input closes
         for node in self.nodes():
             subprocess.run(["ip", "netns", "delete", self.namespace(node)], capture_output=True, check=False)
 
 
 @contextlib.contextmanager
-def limited_links(workers: int) -> Iterator[LimitedLinks]:
-    """Build the network, and remove it at the end. Raises MissingToolError without root or namespaces, BenchError."""
+def limited_links(workers: int, delay_ms: float = 0.0) -> Iterator[LimitedLinks]:
+    """Build the network, and remove it at the end. ``delay_ms``: of a packet on a link, in each direction.
+
+    Raises MissingToolError without root or namespaces, BenchError.
+    """
     problem = obstacle()
     if problem:
         raise MissingToolError(f"Links of limited rate cannot be made: {problem}.", "Measure with --cases loopback.")
-    links = LimitedLinks(f"lanesum-{os.getpid()}", workers)
+    links = LimitedLinks(f"lanesum-{os.getpid()}", workers, delay_ms)
     try:
         links.build()
         yield links

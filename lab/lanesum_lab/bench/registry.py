@@ -32,6 +32,7 @@ _BUILT_IN = (
     "learning",
     "tta",
     "step",
+    "sites",
     "forecast",
 )
 _OPTION = "option"

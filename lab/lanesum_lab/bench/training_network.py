@@ -173,19 +173,24 @@ def training_network(
         if case == SWITCH:
             built, interface = _around_switch(stack, folder, logs, workers, rates_mbit)
         else:
-            built, interface = _around_server(stack, folder, logs, workers, rates_mbit if case == HUB else ())
+            built, interface = around_server(stack, folder, logs, workers, rates_mbit if case == HUB else ())
         built.set_up(folder, interface, job, limit)
         yield built
 
 
-def _around_server(
-    stack: contextlib.ExitStack, folder: Path, logs: Path, workers: int, rates_mbit: Sequence[float]
+def around_server(
+    stack: contextlib.ExitStack,
+    folder: Path,
+    logs: Path,
+    workers: int,
+    rates_mbit: Sequence[float],
+    delay_ms: float = 0.0,
 ) -> tuple[TrainingNetwork, Callable[[str], str]]:
     """Start workers at a place, on loopback for no rate, and a server at its hub; return their interface too."""
     place: Place = Loopback()
     links = None
     if rates_mbit:
-        links = stack.enter_context(limited_links(workers))
+        links = stack.enter_context(limited_links(workers, delay_ms))
         links.limit(max(rates_mbit))
         place = links
     supervisor = stack.enter_context(Supervisor(logs))

@@ -23,6 +23,7 @@ from lanesum_lab.bench import (
     learning,
     pictures,
     places,
+    sites,
     sparse,
     step,
     switch,
@@ -39,6 +40,7 @@ from lanesum_lab.cli import bench as commands
     ("run", "purpose"),
     [
         (lambda: learning.run(learning.QUICK), "Training"),
+        (lambda: sites.run(sites.QUICK), "Training"),
         (lambda: step.run(step.QUICK), "Training"),
         (lambda: tta.run(tta.QUICK), "Training"),
         (lambda: devices.device("cuda"), "--device cuda"),
