@@ -218,11 +218,14 @@ def sites_table(result: dict[str, Any]) -> str:
         f"{result['workers']} workers train a transformer of {result['elements']:,} parameters on bytes, each at a "
         f"site of its own. Its link carries {result['rate_mbit']:g} Mbit/s, and takes {result['delay_ms']:g} ms, each "
         f"way. A training has {result['steps']} inner steps of 8 samples per worker, an outer step after each "
-        f"{result['sync_every']}. A streaming method has {result['fragments']} fragments, and sums one during "
-        f"{result['overlap']} inner steps. Medians over {len(result['seeds'])} seeds (smallest to largest), "
+        f"{result['sync_every']}. A streaming method has {result['fragments']} fragments, sums one during "
+        f"{result['overlap']} inner steps, and keeps {result['keep']:.0%} of the progress in these. Medians over "
+        f"{len(result['seeds'])} seeds (smallest to largest), "
         f"{_machine(result)}. {result['note']}"
     )
-    return "\n".join([*_markdown(sites.COLUMNS, sites.rows(result)), "", words])
+    found = [sites.COLUMNS, *sites.rows(result)]
+    losses, traffic = [row[:5] for row in found], [(row[0], *row[5:]) for row in found]
+    return "\n".join([*_markdown(losses[0], losses[1:]), "", *_markdown(traffic[0], traffic[1:]), "", words])
 
 
 def nmse_table(result: dict[str, Any]) -> str:
@@ -397,6 +400,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "time to accuracy through a switch": ("tta-switch.json", TRAINING_PAGE, tta_table),
     "time to accuracy on loopback": ("tta-loopback.json", TRAINING_PAGE, tta_table),
     "sites figures": ("sites.json", "docs/torchft.md", sites_table),
+    "sites with overlap": ("sites-overlap.json", "docs/torchft.md", sites_table),
     "steps": ("step.json", TRAINING_PAGE, step_table),
     "steps summary": ("step.json", "README.md", step_summary_table),
     "steps of a small model": ("step-small.json", TRAINING_PAGE, step_table),
@@ -426,6 +430,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     },
     "forecast": ("forecast", "--repeats", "3"),
     "sites": ("sites",),
+    "sites-overlap": ("sites", "--by", "streaming thc bits=4", "--overlap", "5", "--keep", "0.5"),
     "step": ("step",),
     **{f"step-{model}": ("step", "--model", model, "--workers", "2", "--by", "thc") for model in ("small", "tensors")},
     "allreduce-sizes": (

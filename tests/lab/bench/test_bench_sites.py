@@ -11,14 +11,16 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum_lab.bench import delay_line, sites
 from lanesum_lab.bench.figures import BenchError
-from lanesum_lab.bench.places import limited_links
+from lanesum_lab.bench.places import Wire, limited_links
 from lanesum_lab.veth import obstacle
 
 needs_torchft = pytest.mark.skipif(importlib.util.find_spec("torchft") is None, reason="torchft is not installed")
@@ -55,6 +57,7 @@ def test_figures_are_beside_ddp_and_gloo() -> None:
         ({"steps": 5}, "5 steps, 2 from one outer step to the next, 2 fragments: each must be a multiple"),
         ({"fragments": 3}, "4 steps, 2 from one outer step to the next, 3 fragments: each must be a multiple"),
         ({"overlap": 1}, "--overlap 1 leaves no inner step before the sum of a fragment"),
+        ({"keep": 1.5}, r"--keep 1\.5 is not from 0 to 1"),
         ({"rate_mbit": 0.0}, "Sites need a seed, and a rate of links and learning rates above 0"),
         ({"seeds": ()}, "Sites need a seed, and a rate of links and learning rates above 0"),
     ],
@@ -62,6 +65,47 @@ def test_figures_are_beside_ddp_and_gloo() -> None:
 def test_settings_of_impossible_sites_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         dataclasses.replace(sites.QUICK, **wrong)
+
+
+@needs_torchft
+def test_too_many_fragments_are_an_error() -> None:
+    import torch
+
+    parameters = [torch.nn.Parameter(torch.zeros(size)) for size in (10, 1, 9)]
+    parts = sites._fragments(parameters, 2)
+    assert [[one.numel() for one in part.parameters()] for part in parts] == [[10], [1, 9]]
+    with pytest.raises(BenchError, match="3 parameters do not make 4 fragments"):
+        sites._fragments(parameters, 4)
+
+
+@needs_torchft
+def test_lost_outer_step_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    manager, made = mock.Mock(), mock.MagicMock(_fragments=[])
+    manager.current_step.return_value = 1
+    monkeypatch.setattr("torchft.Manager", lambda *_, **__: manager)
+    monkeypatch.setattr("torchft.local_sgd.DiLoCo", lambda *_, **__: made)
+    made.__exit__.return_value = False
+    trainer = object.__new__(sites.SiteTrainer)
+    trainer._settings, trainer._worker, trainer._address = sites.QUICK, 3, "127.0.0.1"
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with (
+        pytest.raises(BenchError, match="Worker 3 committed 1 of 2 outer steps by gloo"),
+        trainer._sharing("gloo", model, optimizer, ("", "", "job")),
+    ):
+        pass
+    manager.shutdown.assert_called_once()
+
+
+def test_replicas_that_differ_are_an_error(tmp_path: Path) -> None:
+    built = mock.Mock(workers={"w0": "worker-w0", "w1": "worker-w1"})
+    built.wire.return_value = Wire(0, 0)
+    built.agents.ask.side_effect = lambda calls: {name: {"weights_sha256": name} for name in calls}
+    train = sites._trainers(built, sites.QUICK, tmp_path)
+    with pytest.raises(BenchError, match="The replicas of the training by thc differ"):
+        train("thc", 1)
 
 
 def test_delay_line_keeps_order_and_refuses_too_much() -> None:
