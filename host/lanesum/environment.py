@@ -14,6 +14,8 @@ TICKET = "LANESUM_TICKET"
 CODEC = "LANESUM_CODEC"
 #: ``1``: admit the job that JOB names if the controller has none of this name.
 ADMIT = "LANESUM_ADMIT"
+#: Lease of a job that a training admits, in seconds: its slots return so long after a kill; ``0``: never.
+LEASE = "LANESUM_LEASE"
 #: Folder with ``ca.crt``, ``tls.crt`` and ``tls.key``: TLS for all calls, with this identity.
 TLS = "LANESUM_TLS"
 #: Configuration file of all commands.

@@ -45,7 +45,7 @@ REFUSED = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")
 LEASE_S = 100.0
 CONTROLLER = (
     rpc.JOIN, rpc.ADMIT, rpc.REMOVE, rpc.JOBS, rpc.COUNTERS, rpc.READY, rpc.KEEPALIVE, rpc.RESIZE, rpc.LEAVE,
-    rpc.EXTEND, rpc.EVENTS, rpc.TRACE,
+    rpc.EXTEND, rpc.RENEW, rpc.EVENTS, rpc.TRACE,
 )  # fmt: skip
 SERVER = (server_service.ADMIT, server_service.REMOVE, server_service.STATUS)
 

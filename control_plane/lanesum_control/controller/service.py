@@ -86,6 +86,7 @@ class ControllerService(Serving):
             rpc.JOIN: self._join,
             rpc.READY: self._state,
             rpc.KEEPALIVE: self._state,
+            rpc.RENEW: lambda message, _caller: self._controller.workers.renew(number_of(message, "job")),
             rpc.REPORT: self._report,
             rpc.ADMIT: self._admit,
             rpc.REMOVE: self._remove,

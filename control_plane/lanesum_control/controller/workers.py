@@ -173,6 +173,13 @@ class Workers:
                 answer["alive"] = all(self._liveness.is_alive(number, tag, one) for one in about)
             return answer
 
+    def renew(self, number: int) -> dict[str, Any]:
+        """Renew the lease of a job, if it is there, for its launch: its workers may not have joined yet."""
+        with self._lock:
+            if number in self._job_seen:
+                self._job_seen[number] = self._clock()
+        return {}
+
     def _note_failed_chunks(self, job: Job, worker: int, chunks: Sequence[FailedChunk]) -> None:
         """Record events about results that failed their check since the worker's last report, and count them."""
         for devices, slots in self.failing_devices.add(job, worker, chunks, self._makers).items():

@@ -21,9 +21,9 @@ from lanesum_control.security.tokens import TokenFile, token_hash
 UNKNOWN = Caller("", CallerRole.WORKER)
 
 _OF_WORKERS = frozenset({rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS, rpc.LIVE})
-_OF_TENANTS = _OF_WORKERS | {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS, rpc.TRACE}
+_OF_TENANTS = _OF_WORKERS | {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.RENEW, rpc.EVENTS, rpc.TRACE}
 _OF_ALL_JOBS = frozenset({rpc.JOBS, rpc.EVENTS, rpc.LIVE})
-_BY_NUMBER = frozenset({rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT})
+_BY_NUMBER = frozenset({rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.RENEW})
 _CALLS = {CallerRole.WORKER: _OF_WORKERS, CallerRole.TENANT: _OF_TENANTS}
 
 

@@ -13,11 +13,14 @@ import secrets
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from lanesum import codecs, environment
 from lanesum.codecs.registry import default_codec
+from lanesum.errors import LanesumError
 from lanesum.launch import parts
 from lanesum.launch.nodes import LaunchNodes
 from lanesum.launch.run_folder import LOGS, RunFolder, ScratchFolder
@@ -118,8 +121,7 @@ def _bytes(count: float) -> str:
 
 
 _INTERRUPT_S, _GRACE_S = 1.0, 5.0  # after SIGINT, and after SIGTERM
-# A controller of its own ends with the launch. Another one removes the job of a launch that was killed.
-_LEASE_S = 3600.0
+_MAX_RENEWAL_S = 30.0  # between two renewals of a lease
 _NO_WORKER = (
     "no worker joined the job, so the script averaged its gradients without lanesum. Add lanesum.torch.attach(model) "
     "after the line that wraps the model in DistributedDataParallel."
@@ -159,9 +161,11 @@ def launch(options: argparse.Namespace, nodes: LaunchNodes) -> int:
             # Loopback has no host name, which torch would warn about.
             defaults |= {"GLOO_SOCKET_IFNAME": "lo", "TORCH_CPP_LOG_LEVEL": "ERROR"}
             job = job or f"launch-{secrets.token_hex(4)}"
-            _admit(options, nodes, controller, job, lease_s=0.0 if own else _LEASE_S)
+            # A controller of its own ends with the launch. Another one removes the job of a launch that was killed.
+            admitted = _admit(options, nodes, controller, job, {"lease_s": 0.0} if own else rpc.lease())
             if not own:
                 stack.callback(_remove, controller, job)
+                stack.enter_context(renewed_lease(controller, admitted["job"], admitted["lease_s"]))
         elif job:
             variables[environment.ADMIT] = "1"  # by rank 0, with the addresses of all machines
         if job:
@@ -181,15 +185,37 @@ def _workers(count: int) -> str:
     return f"{count} worker{'s' if count != 1 else ''}"
 
 
-def _admit(options: argparse.Namespace, nodes: LaunchNodes, controller: str, job: str, lease_s: float) -> None:
-    """Admit the job of one machine, and say who sums it."""
+def _admit(
+    options: argparse.Namespace, nodes: LaunchNodes, controller: str, job: str, lease: dict[str, float]
+) -> dict[str, Any]:
+    """Admit the job of one machine, and say who sums it; return the controller's answer."""
     codec = options.codec or default_codec()
     addresses = [rpc.address_towards(controller)] * nodes.nproc
-    message = {"name": job, "addresses": addresses, "codec": codec, "seed": options.seed, "lease_s": lease_s}
+    message = {"name": job, "addresses": addresses, "codec": codec, "seed": options.seed, **lease}
     admitted = rpc.call(controller, rpc.ADMIT, message, connect_s=rpc.CONNECT_S)
     switches = ", ".join(admitted["placement"]) or "the server"
     words = admitted["words"]
     _say(f"job {job}: {_workers(nodes.nproc)}, codec {codec}, packets of {words} words, summed by {switches}")
+    return admitted
+
+
+@contextlib.contextmanager
+def renewed_lease(controller: str, job: int, lease_s: float) -> Iterator[None]:
+    """Renew the lease of a job while this process lives: a script may join late, or again."""
+    ended, interval_s = threading.Event(), min(lease_s / 4, _MAX_RENEWAL_S)
+
+    def renew() -> None:
+        while not ended.wait(interval_s or None):  # without a lease there is nothing to do
+            with contextlib.suppress(LanesumError):  # the controller may restart, and keeps its jobs meanwhile
+                rpc.call(controller, rpc.RENEW, {"job": job}, interval_s)
+
+    thread = threading.Thread(target=renew, name="lanesum-lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(_INTERRUPT_S)
 
 
 def _remove(controller: str, job: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from lanesum import environment
 from lanesum._internal.udp_socket import own_address
-from lanesum.errors import LanesumError
+from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.rpc import json_grpc, tls
 
 SERVICE = "lanesum.v1.Controller"
@@ -24,6 +24,7 @@ READY = "Ready"
 KEEPALIVE = "KeepAlive"
 WATCH = "Watch"  # answers with a stream
 REPORT = "Report"
+RENEW = "Renew"  # by the launch of a job, whose workers may not have joined yet
 RESIZE = "Resize"
 LEAVE = "Leave"
 EXTEND = "Extend"
@@ -64,6 +65,17 @@ class ControllerError(LanesumError):
 
 class UnreachableError(ControllerError):
     """The controller did not answer in time."""
+
+
+def lease() -> dict[str, float]:
+    """Return the lease of LANESUM_LEASE, if it is set, as a field of an admission. Raises ConfigurationError."""
+    text = os.environ.get(environment.LEASE)
+    try:
+        return {"lease_s": float(text)} if text else {}
+    except ValueError as error:
+        raise ConfigurationError(
+            f"Invalid {environment.LEASE}={text!r}: expected a number of seconds from 0."
+        ) from error
 
 
 def one_line(text: object) -> str:

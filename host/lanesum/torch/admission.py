@@ -129,7 +129,7 @@ def _admit(
         known: str | None = codecs.spelled(codec)
     else:
         known = codec.name if codec.name in codecs.names() else None
-    message: dict[str, object] = {"name": name, "addresses": addresses, "codec": known}
+    message: dict[str, object] = {"name": name, "addresses": addresses, "codec": known, **rpc.lease()}
     if path_mtu is not None:  # controllers of earlier versions refuse it
         message["path_mtu"] = path_mtu
     rpc.call(controller, rpc.ADMIT, message)

@@ -138,6 +138,7 @@ def test_service_refusal_names_the_reason(address: str) -> None:
     for method, message, said in (
         (rpc.KEEPALIVE, {**ticket, "description": "x" * 100_000}, "description has 100000 characters, more than "),
         (rpc.KEEPALIVE, {**ticket, "about": [0.5]}, r"about = \[0\.5\] is no list of at most \d+ workers"),
+        (rpc.RENEW, {"job": "a"}, "job = 'a' is no number"),
         (rpc.ADMIT, {"name": "b", "path_mtu": "9000"}, "path_mtu = '9000' is no number of bytes"),
         (rpc.EVENTS, {"since_s": "noon"}, "since_s = 'noon' is no time in seconds"),
         (rpc.EVENTS, {"since": 1 << 63}, "since = 9223372036854775808 is no number of an event"),

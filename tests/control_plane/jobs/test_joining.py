@@ -207,6 +207,23 @@ def test_job_with_expired_lease_is_removed(controller: Controller, site: Site) -
     assert controller.workers.state(1, tag, 3) == {"state": "removed", "why": f"job 'a' was {why}"}
 
 
+def test_launch_renews_lease_of_its_job(controller: Controller, site: Site) -> None:
+    """Before its workers join, too; not for a job that took the place of its own."""
+    for _ in range(3):
+        site.clock.now += 119
+        controller.workers.renew(1)
+        controller.expire()
+    assert [job.number for job in controller.jobs()] == [1]
+    site.clock.now += 121
+    controller.expire()
+    controller.admit(request("a", workers=2))
+    site.clock.now += 119
+    controller.workers.renew(1)
+    site.clock.now += 2
+    controller.expire()
+    assert controller.jobs() == []
+
+
 def test_worker_leaves_and_another_comes(controller: Controller, site: Site) -> None:
     controller.leave("a", "w2")
     tag = join_all(controller)

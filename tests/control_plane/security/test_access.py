@@ -37,7 +37,7 @@ from tests.control_plane.control_fakes import Site
 
 PROCESSES, CHANGES = 6, 15
 OPERATOR_CALLS = {rpc.COUNTERS, rpc.EXAMINE, rpc.DRAIN, rpc.UNDRAIN, rpc.DRAINS, rpc.TENANT, rpc.TENANTS, rpc.COMPARE}
-TENANT_CALLS = {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS, rpc.TRACE}
+TENANT_CALLS = {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.RENEW, rpc.EVENTS, rpc.TRACE}
 WORKER_CALLS = {rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS, rpc.LIVE}
 
 
