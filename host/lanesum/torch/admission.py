@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import socket
+import sys
 from pathlib import Path
 
 import torch.distributed as dist
@@ -42,7 +43,7 @@ def admitted_job(
         controller: ``host:port`` of the controller; the default is LANESUM_CONTROLLER.
         job: name of the job; the default is LANESUM_JOB. If neither is set, a name is derived from the run of torchrun.
             A job that an earlier process admitted for the same run is removed. So workers that were restarted get a
-            new incarnation.
+            new incarnation. The same holds for a run of Ray Train.
         codec: codec of the job, if it is admitted here; the default is LANESUM_CODEC.
         admit: with None, a job is admitted if neither ``job`` nor LANESUM_JOB names one, or if LANESUM_ADMIT is ``1``.
             With True, also a named one that the controller does not have. With False, no job is admitted.
@@ -138,8 +139,8 @@ def _admit(
 
 
 def _run() -> str:
-    """Return a name of this process and its restarts: of the run of torchrun, and of the rank."""
-    run, name = os.environ.get(environment.RUN_ID), os.environ.get(environment.MASTER_PORT, "")
+    """Return a name of this process and its restarts: of the run of torchrun or Ray Train, and of the rank."""
+    run, name = os.environ.get(environment.RUN_ID) or _ray_run(), os.environ.get(environment.MASTER_PORT, "")
     if run == "none":  # torchrun's process outlives restarts, its port may not
         with contextlib.suppress(OSError):
             started = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[19]  # proc_pid_stat(5)
@@ -147,3 +148,13 @@ def _run() -> str:
     if run in (None, "none"):  # no other run has this port of the host, or this process
         run = f"{socket.gethostname()}:{name}"
     return f"{run}.{dist.get_rank()}"
+
+
+def _ray_run() -> str | None:
+    """Return the names of the run and the cluster of Ray Train; None unless this process is one of its workers."""
+    ray = sys.modules.get("ray")
+    if ray is not None and "ray.train" in sys.modules:
+        with contextlib.suppress(RuntimeError):  # no worker
+            name = ray.train.get_context().get_experiment_name()
+            return f"{name}:{ray.get_runtime_context().gcs_address}" if name else None
+    return None

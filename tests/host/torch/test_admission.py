@@ -10,8 +10,12 @@ import io
 import os
 import pickle
 import socket
+import sys
+import types
+import unittest.mock
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -209,6 +213,36 @@ def test_run_without_name_keeps_its_jobs_name(ranks: Ranks, site: Site) -> None:
         ranks.run(train, [variables, variables], {"codec": "fixed"})
     admitted = [event.whom for event in site.controller.events.since(0) if event.what.startswith("admitted")]
     assert len(admitted) == 2 and len({name.rpartition(".")[0] for name in admitted}) == 1, admitted
+
+
+def train_by_ray(variables: dict[str, str], is_worker: bool) -> float:
+    """Train where Ray is imported, and return the lease of the job; ``is_worker``: by a worker of Ray Train."""
+
+    def context() -> types.SimpleNamespace:
+        if not is_worker:
+            raise RuntimeError("Ray Train function utilities not initialized.")
+        return types.SimpleNamespace(get_experiment_name=lambda: "tuned")
+
+    train_module = types.SimpleNamespace(get_context=context)
+    cluster = types.SimpleNamespace(gcs_address="10.0.0.1:6379")
+    ray = types.SimpleNamespace(train=train_module, get_runtime_context=lambda: cluster)
+    modules: dict[str, Any] = {"ray": ray, "ray.train": train_module}
+    with environment(variables), unittest.mock.patch.dict(sys.modules, modules):
+        state = lanesum.torch.attach(wrapped(), codec="fixed", deadline_s=200.0)
+        listed = rpc.call(variables["LANESUM_CONTROLLER"], rpc.JOBS, {})["jobs"]
+        state.leave()
+        return next(job["lease_s"] for job in listed if job["job"] == state.session.ticket.job)
+
+
+@pytest.mark.parametrize("is_worker", [True, False])
+def test_restart_by_ray_removes_job_of_run(ranks: Ranks, site: Site, is_worker: bool) -> None:
+    """Ray starts the workers again at another port. A run of another cluster may have the same name."""
+    former, other = "tuned:10.0.0.1:6379.0.0", "tuned:10.0.0.2:6379.0.0"
+    for name in (former, other):
+        site.controller.admit(JobRequest(name, ("w1", "w2"), slots=40))
+    variables = {"LANESUM_CONTROLLER": site.address, "TORCHELASTIC_RUN_ID": "", "LANESUM_LEASE": "30"}
+    assert ranks.run(train_by_ray, [variables, variables], is_worker) == [30.0, 30.0]
+    assert site.jobs() == ([other] if is_worker else [former, other])
 
 
 def refusal(variables: dict[str, str], options: dict[str, object]) -> tuple[str, str]:
