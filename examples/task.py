@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -45,6 +46,12 @@ def replicas_agree(module: torch.nn.Module) -> bool:
     others = [torch.empty_like(weights) for _ in range(dist.get_world_size())]
     dist.all_gather(others, weights)
     return all(torch.equal(one, weights) for one in others)
+
+
+def save(path: Path, values: object) -> None:
+    """Write a file that is complete or absent, even if this process is killed."""
+    torch.save(values, path.with_suffix(".new"))
+    os.replace(path.with_suffix(".new"), path)
 
 
 def report(state: lanesum.torch.State, module: torch.nn.Module) -> None:

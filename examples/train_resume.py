@@ -9,23 +9,16 @@ a rank, so each rank saves its own. A run with another number of workers passes 
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from task import arguments, finish, make_data, make_net, report
+from task import arguments, finish, make_data, make_net, report, save
 from torch.nn.parallel import DistributedDataParallel
 
 import lanesum.torch
 
 SAMPLES = 256
-
-
-def save(path: Path, values: object) -> None:
-    """Write a file that is complete or absent."""
-    torch.save(values, path.with_suffix(".new"))
-    os.replace(path.with_suffix(".new"), path)
 
 
 def main() -> None:

@@ -7,7 +7,6 @@ A framework that is not installed is skipped by name.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import stat
@@ -18,30 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.conftest import Site, output_of, start, start_program
+from tests.examples.conftest import BUCKETS, Site, check, needs, output_of, start, start_program, start_torchrun
 
 pytestmark = pytest.mark.long
-
-_BUCKETS = re.compile(r"\b(\d+) buckets averaged")
 
 
 def torchrun(script: str, *arguments: str, options: tuple[str, ...] = (), **variables: str) -> str:
     """Run an example with two ranks, and return its output."""
-    rendezvous = ["--nnodes=1", "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", "--local-addr=127.0.0.1"]
-    command = ["-m", "torch.distributed.run", "--nproc-per-node=2", *rendezvous, *options]
-    return output_of(start([*command, f"examples/{script}", *arguments], **variables))
-
-
-def needs(*packages: str) -> None:
-    missing = [package for package in ("torch", *packages) if importlib.util.find_spec(package) is None]
-    if missing:
-        pytest.skip(f"{', '.join(missing)} is not installed.")
-
-
-def check(output: str, *, min_buckets: int) -> None:
-    (buckets,) = _BUCKETS.findall(output)
-    assert int(buckets) >= min_buckets
-    assert output.count("replicas agree: True") == 1, output
+    return output_of(start_torchrun(script, *arguments, options=options, **variables))
 
 
 @pytest.mark.parametrize("replicas", [2, 4])
@@ -59,7 +42,7 @@ def test_gan_example_averages_used_gradients(site: Site) -> None:
     """The critic has gradients in the step of the generator, too; they are not averaged."""
     needs()
     output = torchrun("train_gan.py", f"--controller={site.address}", "--steps=12", LANESUM_STEP_ASIDE="off")
-    assert _BUCKETS.findall(output) == ["12", "12"]
+    assert BUCKETS.findall(output) == ["12", "12"]
     assert output.count("replicas agree: True") == 2
 
 
@@ -127,23 +110,6 @@ def test_torchft_example_goes_on_after_kill(algorithm: str, steps: int) -> None:
     lighthouse.shutdown()
     hashes = [re.findall(rf"^{steps} steps with [23] replicas, weights (\w{{16}})$", one, re.M) for one in outputs]
     assert len(hashes[0]) == 1 and hashes[0] == hashes[1], outputs
-
-
-def test_ray_example_attaches_lanesum(site: Site) -> None:
-    needs("ray", "pyarrow")
-    output = output_of(start(["examples/train_ray.py", f"--controller={site.address}", "--steps=12"]))
-    # Ray may print a line of a worker twice.
-    check("\n".join(dict.fromkeys(output.splitlines())), min_buckets=12)
-
-
-def test_elastic_restart_is_a_new_incarnation(site: Site, tmp_path: Path) -> None:
-    """Rank 1 ends before step 12; both ranks continue from their checkpoints of step 10."""
-    needs()
-    arguments = (f"--controller={site.address}", f"--checkpoints={tmp_path}", "--steps=20", "--crash-at=12")
-    own_store = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-    output = torchrun("train_elastic.py", *arguments, options=("--max-restarts=1",), **own_store)
-    assert "restart 0: from step 0\n" in output and "restart 1: from step 10\n" in output
-    check(output, min_buckets=10)
 
 
 _SRUN = """#!/bin/sh
