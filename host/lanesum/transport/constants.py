@@ -25,6 +25,10 @@ RETRANSMIT_BUFFER_TURNS = 2
 # Probe timeout (PTO) before any back-off.
 MIN_PTO_S = 0.02
 MAX_PTO_S = 1.0
+# A retransmission that was needless doubles MIN_PTO_S, at most to this multiple, until one was needed. It counts after
+# this many results in a row without a loss.
+MAX_PATIENCE = 16
+RESULTS_WITHOUT_LOSS = 64
 INITIAL_PTO_S = 0.1
 # Queues behind a full window stretch a round trip by a small factor.
 PTO_RTT_FACTOR = 4.0

@@ -13,7 +13,7 @@ import pytest
 from lanesum.protocol import Flag, Kind, LaneOp
 from lanesum.protocol.spec import SLOT_RUN, UDP_PORT
 from lanesum.transport import JobTicket
-from lanesum.transport.constants import INITIAL_PTO_S, MAX_PTO_S, MIN_PTO_S
+from lanesum.transport.constants import INITIAL_PTO_S, MAX_PTO_S, MIN_PTO_S, RESULTS_WITHOUT_LOSS
 from lanesum.transport.native_engine import AnyRoundSequence, make_round_sequence
 from tests.host.transport.virtual_job import answer, read, ticket
 
@@ -238,6 +238,28 @@ def test_probe_timeout_has_minimum() -> None:
     rounds.due(0.0)
     rounds.receive(answer(to, workers=1), 1e-6)
     assert rounds.next_timeout(1e-6) == MIN_PTO_S
+
+
+def test_needless_probes_lengthen_probe_timeout() -> None:
+    """A result without the flag shows that its probe was needless; one with it ends the patience."""
+    to = ticket(slots=128)
+    rounds = begin(to, RESULTS_WITHOUT_LOSS + CHUNKS)
+    rounds.due(0.0)
+    now = NEAR_S
+    for chunk in range(RESULTS_WITHOUT_LOSS):
+        rounds.receive(answer(to, workers=3, chunk=chunk), now)
+    rounds.due(now)
+    factors = []
+    for chunk, flags in enumerate([Flag(0)] * 5 + [Flag.RETRANSMISSION] + [Flag(0)] * 2, RESULTS_WITHOUT_LOSS):
+        timeout_s = rounds.next_timeout(now)
+        assert timeout_s is not None
+        factors.append(timeout_s / MIN_PTO_S)
+        now += timeout_s + 1e-6
+        assert chunks_due(rounds, now) == [chunk]
+        now += 20 * NEAR_S  # too late for a probe that shows a lost burst
+        rounds.receive(answer(to, workers=3, chunk=chunk, flags=flags), now)
+        assert chunks_due(rounds, now) == []
+    assert factors == pytest.approx([1, 2, 4, 8, 16, 16, 1, 1], rel=1e-3)
 
 
 def test_slots_continue_while_one_repairs_loss() -> None:

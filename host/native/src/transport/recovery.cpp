@@ -102,6 +102,13 @@ void LossDetector::on_ack_received(std::uint64_t position, double now, bool mark
     link.stats.reordered_results += once && sent->first_sequence < recovery.largest_acked;
     // See recovery.py.
     recovery.in_order &= once || retransmitted || sent->first_sequence + REORDERING_THRESHOLD >= recovery.largest_acked;
+    ++recovery.results_since_loss;
+    if (retransmitted) {
+        recovery.patience = 1;
+        recovery.results_since_loss = 0;
+    } else if (!once && recovery.results_since_loss > RESULTS_WITHOUT_LOSS) {
+        recovery.patience = std::min(2 * recovery.patience, MAX_PATIENCE);
+    }
     recovery.largest_acked = std::max(recovery.largest_acked, sent->first_sequence);
     largest_acked_on_link_ = std::max(largest_acked_on_link_, sent->first_on_link);
     link.stats.latency.record(now - sent->first_sent_at);
@@ -135,7 +142,7 @@ void LossDetector::on_pending_received(std::uint64_t position, const Header &pen
     recovery.pto_backoff = std::min(recovery.pto_backoff, MAX_PENDING_BACKOFF);
     const bool bypass = pending.flags & FLAG_BYPASS;
     const bool elsewhere = sent->bypassed != bypass;
-    const bool late = now - sent->sent_at >= recovery.path->min_request_interval_s();
+    const bool late = now - sent->sent_at >= recovery.request_interval_s();
     if (link_->membership.has_own(pending)) {
         link_->stats.peer_retransmissions += sent->unanswered;
         sent->unanswered = false;
@@ -256,9 +263,15 @@ double LossDetector::PathRecovery::loss_time_left(const SentChunk &sent, double 
     return since + std::min(delay_s, MAX_PTO_S) - now;
 }
 
+double LossDetector::PathRecovery::request_interval_s() const {
+    const double shortest_s = path->min_request_interval_s();
+    return patience == 1 ? shortest_s : std::max(shortest_s, MIN_PTO_S * patience);
+}
+
 double LossDetector::PathRecovery::probe_time_left(const SentChunk &sent, double now) const {
     const double since = std::max(sent.sent_at, last_ack_at);
-    return since + std::min(path->rtt.probe_timeout_s() * pto_backoff, MAX_PTO_S) - now;
+    const double timeout_s = std::max(path->rtt.probe_timeout_s(), MIN_PTO_S * patience);
+    return since + std::min(timeout_s * pto_backoff, MAX_PTO_S) - now;
 }
 
 bool LossDetector::has_requests() const {
