@@ -141,7 +141,9 @@ class _Drawing:
             chunks = -(-one.words // one.op.shape.uplink_words(before))
             size = op.shape.uplink_words(certified_data_words(op, words, len(job.workers)))
             fewer = op.shape.uplink_words_per_group * self._rng.choice((0, 0, 1))
-            rounds.append(RoundPlan(op, max(chunks and 1, chunks * size - fewer), one.scattered))
+            # With a quorum, a flipped header may name the wrong contributors to a worker that gets no words to check.
+            scattered = one.scattered and not job.quorum
+            rounds.append(RoundPlan(op, max(chunks and 1, chunks * size - fewer), scattered))
         mismatch = job.mismatch
         if mismatch is not None:
             one = rounds[mismatch.number]
