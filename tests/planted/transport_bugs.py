@@ -65,8 +65,16 @@ TRANSPORT = (
         f"{_HOST}/transport/recovery.py",
         ("retransmissions give samples of the RTT", "if once:", "if True:"),
         ("the probe timeout stays backed off", "recovery.pto_backoff = 1", "pass"),
-        ("needless retransmissions leave timeouts as they are", "min(2 * recovery.patience, MAX_PATIENCE)", "1"),
-        ("losses do not shorten the timeouts again", "recovery.patience, recovery.results_since_loss = 1, 0", "pass"),
+        (
+            "needless retransmissions leave timeouts as they are",
+            "min(2 * recovery.min_pto_factor, MAX_MIN_PTO_FACTOR)",
+            "1",
+        ),
+        (
+            "losses do not shorten the timeouts again",
+            "recovery.min_pto_factor, recovery.results_since_loss = 1, 0",
+            "pass",
+        ),
         (
             "lost retransmissions are not backed off",
             "factor = 1 << min(sent.retransmissions, MAX_BACKOFF_EXPONENT)",

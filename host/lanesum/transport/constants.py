@@ -25,9 +25,9 @@ RETRANSMIT_BUFFER_TURNS = 2
 # Probe timeout (PTO) before any back-off.
 MIN_PTO_S = 0.02
 MAX_PTO_S = 1.0
-# A retransmission that was needless doubles MIN_PTO_S, at most to this multiple, until one was needed. It counts after
-# this many results in a row without a loss.
-MAX_PATIENCE = 16
+# Each needless retransmission doubles MIN_PTO_S, up to this factor, until a retransmission was needed.
+MAX_MIN_PTO_FACTOR = 16
+# Results in a row without a loss, after which a retransmission can count as needless.
 RESULTS_WITHOUT_LOSS = 64
 INITIAL_PTO_S = 0.1
 # Queues behind a full window stretch a round trip by a small factor.

@@ -33,7 +33,7 @@ from lanesum.transport.constants import (
     BYPASS_AFTER_LOSSES,
     BYPASS_AFTER_PROBES,
     MAX_BACKOFF_EXPONENT,
-    MAX_PATIENCE,
+    MAX_MIN_PTO_FACTOR,
     MAX_PENDING_BACKOFF,
     MAX_PTO_S,
     MIN_PTO_S,
@@ -100,7 +100,7 @@ class _PathRecovery:
             serves whole shares. Only results of a chunk's own share make it suspicious from then on.
         probe_sequence: number of the last probe of a timer: packets sent before may be lost as well.
         probe_credit: of them, chunks to be probed at once.
-        patience: multiple of the shortest timeout. Needless retransmissions show that workers are late by more than it.
+        min_pto_factor: factor of ``MIN_PTO_S``. Needless retransmissions show that workers are late by more than that.
         results_since_loss: results without a retransmission in them, since the last one with it.
     """
 
@@ -113,7 +113,7 @@ class _PathRecovery:
     last_ack_at: float = float("-inf")
     probe_sequence: int = 0
     probe_credit: int = 0
-    patience: int = 1
+    min_pto_factor: int = 1
     results_since_loss: int = 0
 
     def acked_after(self, sent: SentChunk) -> int:
@@ -136,14 +136,13 @@ class _PathRecovery:
     def probe_time_left(self, sent: SentChunk, now: float) -> float:
         """Return the seconds until a probe. Every result restarts the timer, because a full window arrives slowly."""
         since = max(sent.sent_at, self.last_ack_at)  # RFC 6298, 5.3
-        timeout_s = max(self.path.rtt.probe_timeout_s, MIN_PTO_S * self.patience)
+        timeout_s = max(self.path.rtt.probe_timeout_s, MIN_PTO_S * self.min_pto_factor)
         return since + min(timeout_s * self.pto_backoff, MAX_PTO_S) - now
 
     @property
     def request_interval_s(self) -> float:
         """Shortest time from a transmission to one on request. The packet may wait behind this worker's own window."""
-        shortest_s = self.path.min_request_interval_s
-        return shortest_s if self.patience == 1 else max(shortest_s, MIN_PTO_S * self.patience)
+        return self.path.min_request_interval_s if self.min_pto_factor == 1 else MIN_PTO_S * self.min_pto_factor
 
     def take_probes(self, lost: dict[int, Retransmission]) -> list[int]:
         """Spend the credit on positions that were sent before the last probe and are not known to be lost."""
@@ -238,9 +237,9 @@ class LossDetector:
             recovery.in_order = False  # no retransmission is in the result: the first transmission was not lost
         recovery.results_since_loss += 1
         if retransmitted:
-            recovery.patience, recovery.results_since_loss = 1, 0
+            recovery.min_pto_factor, recovery.results_since_loss = 1, 0
         elif not once and recovery.results_since_loss > RESULTS_WITHOUT_LOSS:
-            recovery.patience = min(2 * recovery.patience, MAX_PATIENCE)
+            recovery.min_pto_factor = min(2 * recovery.min_pto_factor, MAX_MIN_PTO_FACTOR)
         recovery.largest_acked = max(recovery.largest_acked, sent.first_sequence)
         recovery.acked_of_share[sent.share] = max(recovery.acked_of_share[sent.share], sent.first_sequence)
         self._largest_acked_on_link = max(self._largest_acked_on_link, sent.first_on_link)

@@ -241,7 +241,7 @@ def test_probe_timeout_has_minimum() -> None:
 
 
 def test_needless_probes_lengthen_probe_timeout() -> None:
-    """A result without the flag shows that its probe was needless; one with it ends the patience."""
+    """A result without the flag shows that its probe was needless; one with it ends this."""
     to = ticket(slots=128)
     rounds = begin(to, RESULTS_WITHOUT_LOSS + CHUNKS)
     rounds.due(0.0)

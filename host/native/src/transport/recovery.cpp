@@ -104,10 +104,10 @@ void LossDetector::on_ack_received(std::uint64_t position, double now, bool mark
     recovery.in_order &= once || retransmitted || sent->first_sequence + REORDERING_THRESHOLD >= recovery.largest_acked;
     ++recovery.results_since_loss;
     if (retransmitted) {
-        recovery.patience = 1;
+        recovery.min_pto_factor = 1;
         recovery.results_since_loss = 0;
     } else if (!once && recovery.results_since_loss > RESULTS_WITHOUT_LOSS) {
-        recovery.patience = std::min(2 * recovery.patience, MAX_PATIENCE);
+        recovery.min_pto_factor = std::min(2 * recovery.min_pto_factor, MAX_MIN_PTO_FACTOR);
     }
     recovery.largest_acked = std::max(recovery.largest_acked, sent->first_sequence);
     largest_acked_on_link_ = std::max(largest_acked_on_link_, sent->first_on_link);
@@ -264,13 +264,12 @@ double LossDetector::PathRecovery::loss_time_left(const SentChunk &sent, double 
 }
 
 double LossDetector::PathRecovery::request_interval_s() const {
-    const double shortest_s = path->min_request_interval_s();
-    return patience == 1 ? shortest_s : std::max(shortest_s, MIN_PTO_S * patience);
+    return min_pto_factor == 1 ? path->min_request_interval_s() : MIN_PTO_S * min_pto_factor;
 }
 
 double LossDetector::PathRecovery::probe_time_left(const SentChunk &sent, double now) const {
     const double since = std::max(sent.sent_at, last_ack_at);
-    const double timeout_s = std::max(path->rtt.probe_timeout_s(), MIN_PTO_S * patience);
+    const double timeout_s = std::max(path->rtt.probe_timeout_s(), MIN_PTO_S * min_pto_factor);
     return since + std::min(timeout_s * pto_backoff, MAX_PTO_S) - now;
 }
 

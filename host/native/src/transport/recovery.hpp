@@ -95,7 +95,7 @@ private:
         double last_ack_at = -std::numeric_limits<double>::infinity();
         std::int64_t probe_sequence = 0;
         std::uint32_t probe_credit = 0;
-        std::uint32_t patience = 1;
+        std::uint32_t min_pto_factor = 1;
         std::uint64_t results_since_loss = 0;
 
         std::int64_t acked_after(std::uint32_t share) const { return in_order ? largest_acked : acked_of_share[share]; }
