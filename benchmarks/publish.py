@@ -73,6 +73,12 @@ def allreduce_table(result: dict[str, Any]) -> str:
     return "\n".join([*speed, "", *cost, "", *chunks, _on_one_machine(result)])
 
 
+def collectives_table(result: dict[str, Any]) -> str:
+    """Return reduce-scatters and all-gathers beside gloo and beside all-reduces."""
+    rows = _markdown(allreduce.COLLECTIVE_COLUMNS, allreduce.collective_rows(result))
+    return "\n".join([*rows, "", _on_one_machine(result)])
+
+
 def forecast_table(result: dict[str, Any]) -> str:
     """Return the deviations of forecasts from measurements, by collective, loss and method."""
     groups: dict[tuple[str, ...], list[float]] = {}
@@ -380,6 +386,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "all-reduce summary": ("allreduce.json", "README.md", summary_table),
     "all-reduce by size": ("allreduce-sizes.json", PAGE, sweep_table),
     "all-reduce by workers": ("allreduce-workers.json", PAGE, sweep_table),
+    "collectives": ("allreduce-collectives.json", "docs/sharded-training.md", collectives_table),
     "all-reduce at equal error": ("allreduce-transformer.json", PAGE, equal_error_table),
     "all-reduce at equal error, large": ("allreduce-large-transformer.json", PAGE, equal_error_table),
     "all-reduce at equal error, words": ("allreduce-word-transformer.json", PAGE, equal_error_table),
@@ -475,6 +482,11 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         )
         for job in ("bytes", "words")
     },
+    "allreduce-collectives": (
+        *("allreduce", "--collective", "all-reduce,reduce-scatter,all-gather", "--workers", "4,8"),
+        *("--values", "25M", "--cases", "hub,sharded", "--rates", "200"),
+        *("--codecs", "thc", "--peers", "", "--repeats", "3"),
+    ),
     "allreduce-workers": ("allreduce", "--workers", "2,4,8,16", "--values", "4000000", "--repeats", "3"),
 }
 

@@ -144,7 +144,7 @@ def cpp_spec() -> str:
     lines += [f"inline constexpr std::uint16_t UDP_PORT = {spec.UDP_PORT};"]
     sizes = ("MAX_WORKERS", "MAX_RACKS", "MAX_SLOTS", "MAX_WORDS", "HEADER_BYTES", "WORD_BYTES", "CODE_TABLE_ENTRIES")
     codes = ("SLOT_RUN", "SLOT_SKEW", "SLOT_SHARES", "OPENING", "NONCE_WORDS", "CERTIFIED", "SCATTERED", "GATHERED")
-    owners = ("FIRST_OWNER", "MAX_NAMED_OWNERS")
+    owners = ("FIRST_OWNER", "MAX_NAMED_OWNERS", "MAX_ROUND_WORDS", "TURN_CHUNKS")
     lines += [f"inline constexpr std::size_t {name} = {getattr(spec, name)};" for name in sizes]
     lines += [f"inline constexpr std::uint32_t {name} = {getattr(spec, name)};" for name in codes + owners]
     lines += ["", "enum Kind : std::uint32_t {"]

@@ -74,7 +74,10 @@ def deliver(state: State, packet: Packet, round_size: int = 0) -> State:
             entry.result = state.result.to_bytes(4, "big")
         entry.retaken = None if state.retaken is None else _sums(state.retaken)
         table._entries[0, 0] = entry
-    decision, entry = table.contribute(header, 1 << worker, np.array([words], np.uint32), single_workers=True)
+    owner = 0 if round_size & SCATTERED else None
+    decision, entry = table.contribute(
+        header, 1 << worker, np.array([words], np.uint32), single_workers=True, owner=owner
+    )
     if decision in (ServerDecision.CLAIM_AND_COMPLETE, ServerDecision.CONTRIBUTE_AND_COMPLETE):
         assert entry.partial_sums.workers == (1 << workers) - 1
         entry.complete(int(entry.partial_sums.total()[0]).to_bytes(4, "big"))

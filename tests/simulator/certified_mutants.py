@@ -16,7 +16,7 @@ from tests.simulator.mutants import Mutant
 CERTIFIED_MUTANTS = (
     Mutant("the check is not made", RoundState, "is_right", "if self._certification is None or", "if True or"),
     Mutant("gathered words are checked as those of all workers", RoundState, "is_right",
-           "bitmaps = self._link.membership.only(chunk % self._result_shards)", "pass"),
+           "bitmaps = self._link.membership.only(self._turns.place(chunk)[0])", "pass"),
     Mutant("the owner of a certified chunk gets a header alone", served_job, "gets_words",
            "owner != worker or bool(round_size & CERTIFIED)", "owner != worker"),
     Mutant("the first chunk of a round alone is checked", RoundState, "is_right",

@@ -107,7 +107,8 @@ class JobRun:
         contributors = [self._results[at][0] for at in positions]
         if self.plan.rounds[number].gathered:
             workers = range(truth.workers)
-            shards = [b"".join(self._gathered(at, own) for at in positions[own :: truth.workers]) for own in workers]
+            owned = [[at for at in positions if truth.owner(at) == own] for own in workers]
+            shards = [b"".join(self._gathered(at, own) for at in owned[own]) for own in workers]
             return b"".join(truth.cut(number, shard) for shard in shards), contributors
         words = b"".join(self._results[at][1] for at in positions if truth.needs_words(at, worker))
         return truth.cut(number, words), contributors

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lanesum.protocol.lanes import Combine, LaneOp
-from lanesum.protocol.spec import CERTIFIED, GATHERED, SCATTERED
+from lanesum.protocol.spec import CERTIFIED, GATHERED, SCATTERED, TURN_CHUNKS
 from lanesum.transport.certification import Certification
 from lanesum.transport.ticket import JobTicket
 from tests.simulator.scenario import JobPlan
@@ -65,6 +65,12 @@ def combine(op: LaneOp, first: list[int], second: list[int]) -> list[int]:
     return [how(a, b) for a, b in zip(first, second, strict=True)]
 
 
+def places(shards: int, chunks: int) -> list[tuple[int, int]]:
+    """Return the shard and the number in it of all chunks in order: shards of ``chunks`` take turns of TURN_CHUNKS."""
+    turns = [range(begin, min(begin + TURN_CHUNKS, chunks)) for begin in range(0, chunks, TURN_CHUNKS)]
+    return [(shard, number) for turn in turns for shard in range(shards) for number in turn]
+
+
 class JobTruth:
     """Chunks of all rounds of a job, numbered by one running position that never wraps.
 
@@ -95,11 +101,13 @@ class JobTruth:
         self.data_words: list[int] = []  # accumulator words of data in a packet, by round
         self.packet_words: list[int] = []  # uplink words of data in a packet, by round
         self.round_of: list[int] = []  # by position
+        self._places: list[tuple[int, int]] = []  # shard of the round and number in it, by position
         for number, one in enumerate(plan.rounds):
             self.starts.append(len(self.round_of))
             self.data_words.append(tickets[0].data_words(one.op) if tickets else accumulator_words)
             self.packet_words.append(one.op.shape.uplink_words(self.data_words[-1]))
             self.round_of += [number] * self.chunks(number)
+            self._places += places(self.shards(number), self.chunks(number) // self.shards(number))
         self._uplink: dict[tuple[int, int], list[int]] = {}
         self._checked: dict[tuple[int, int], list[list[int]]] = {}  # packets by worker and round
         self._combined: dict[tuple[int, int], bytes] = {}
@@ -120,7 +128,7 @@ class JobTruth:
         """Return the worker that a chunk belongs to; None if it belongs to all."""
         number = self.round_of[position]
         one = self.plan.rounds[number]
-        return (position - self.starts[number]) % self.workers if one.scattered or one.gathered else None
+        return self._places[position][0] if one.scattered or one.gathered else None
 
     def mark(self, position: int) -> int:
         """Return field ``spare`` of contributions to a chunk of a scattered round: its owner's number plus 2."""
@@ -176,7 +184,7 @@ class JobTruth:
     def _data_packet(self, worker: int, number: int, chunk: int) -> list[int]:
         """Return the uplink words of data of one packet, with padding."""
         size, shard_words = self.packet_words[number], self.plan.rounds[number].words
-        turn, shard = divmod(chunk, self.shards(number))
+        shard, turn = self._places[self.starts[number] + chunk]
         if self.plan.rounds[number].gathered:  # a worker has its own shard alone
             shard = 0
         begin, end = shard * shard_words, (shard + 1) * shard_words

@@ -20,15 +20,10 @@ from numpy.typing import NDArray
 from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import (
-    CERTIFIED,
-    FIRST_OWNER,
-    GATHERED,
     HEADER,
     HEADER_BITS,
     HEADER_BYTES,
-    MAX_NAMED_OWNERS,
     MAX_SLOTS,
-    SCATTERED,
     VERSION,
     WORD_BYTES,
     Kind,
@@ -141,33 +136,6 @@ def server_of(datagram: bytes | memoryview, servers: int) -> int:
     return (datagram[_SLOT_AT] << 8 | datagram[_SLOT_AT + 1]) % MAX_SLOTS % servers
 
 
-def owner_of(chunk: int, round_size: int, workers: int) -> int | None:
-    """Return the worker that a chunk belongs to, by number; None if it belongs to all of ``workers``."""
-    return chunk % workers if round_size & (SCATTERED | GATHERED) else None
-
-
-def sends_words(worker: int, owner: int | None, round_size: int) -> bool:
-    """Return True if the contribution of a worker has words: in a gathered round, that of the chunk's owner alone."""
-    return owner == worker or not round_size & GATHERED
-
-
-def gets_words(worker: int, owner: int | None, round_size: int) -> bool:
-    """Return True if the result of a chunk has words for a worker.
-
-    In a scattered round its owner alone gets them. In a gathered one the owner alone has them already, but checks them
-    if the round is certified.
-    """
-    if round_size & GATHERED:
-        return owner != worker or bool(round_size & CERTIFIED)
-    return owner is None or owner == worker
-
-
-def owner_mark(chunk: int, round_size: int, workers: int) -> int:
-    """Return the value of ``spare`` that names the owner of a chunk of a scattered round; 0 names none."""
-    owner = chunk % workers
-    return FIRST_OWNER + owner if round_size & SCATTERED and owner < MAX_NAMED_OWNERS else 0
-
-
 @functools.cache
 def _record(uplink_words: int) -> np.dtype[np.void]:
     """Return one packet as a NumPy record. It is cached: creating a dtype takes longer than filling a small round."""
@@ -178,8 +146,8 @@ class ChunkBatch:
     """All contributions of one round in one buffer.
 
     ``words`` of shape ``(chunks, uplink_words)`` become packets ``0 .. chunks - 1``; ``packet(i)`` is a view without
-    a copy. Slots and shadow sets follow from ``position`` (docs/protocol.md, "Slots and positions"). If ``full`` is
-    given, the other packets have a header alone.
+    a copy. Slots and shadow sets follow from ``position`` (docs/protocol.md, "Slots and positions"). ``spare`` replaces
+    that of the header. If ``full`` is given, the packets that it does not name have a header alone.
     """
 
     def __init__(
@@ -189,8 +157,8 @@ class ChunkBatch:
         *,
         position: int,
         slots: int,
-        workers: int = 1,
-        full: slice | None = None,
+        spare: NDArray[np.uint8] | None = None,
+        full: NDArray[np.int64] | None = None,
     ) -> None:
         chunks, uplink_words = words.shape
         record = _record(uplink_words)
@@ -200,9 +168,8 @@ class ChunkBatch:
         self._records["header"] = template[0]
         positions = position + np.arange(chunks, dtype=np.int64)
         self._records["header"]["chunk"] = np.arange(chunks, dtype=np.uint32)
-        if header.racks & SCATTERED:
-            marks = [owner_mark(chunk, header.racks, workers) for chunk in range(min(workers, chunks))]
-            self._records["header"]["spare"] = np.resize(np.array(marks, np.uint8), chunks)
+        if spare is not None:
+            self._records["header"]["spare"] = spare
         self._records["header"]["shadow_slot"] = ((positions // slots % 2) << 15) | (positions % slots)
         self._records["payload"] = words
         self._sizes = np.full(chunks, record.itemsize if full is None else HEADER_BYTES)

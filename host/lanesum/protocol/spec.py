@@ -33,15 +33,18 @@ NONCE_WORDS = 2  # words of each worker's random number in the opening
 # Bit of the round size in contributions to a certified round, so that only workers with check words share a round. The
 # programs for Tofino store 28 bits of a round size.
 CERTIFIED = 1 << 27
-# Bit of the round size in contributions to a scattered round: the sum of chunk ``c`` is for worker ``c mod workers``.
+# Bit of the round size in contributions to a scattered round: the sum of a chunk is for its owner alone.
 SCATTERED = 1 << 26
 # Value of ``spare`` that names worker 0 as the owner of a chunk; the others follow. BMv2's program has it, too.
 FIRST_OWNER = 2
 MAX_NAMED_OWNERS = (1 << 8) - FIRST_OWNER
 MAX_ROUND_WORDS = SCATTERED - 1
-# Bit of the round size in contributions to a gathered round: worker ``c mod workers`` alone has words for chunk ``c``.
+# Bit of the round size in contributions to a gathered round: the owner of a chunk alone has words for it.
 # All of them bypass the switches, so the mark may be above the bits that programs store.
 GATHERED = 1 << 28
+# Chunks of one owner in a row. Long and short results to a worker alternate by as many packets, so that most can be
+# joined (GSO). More would leave downlinks idle where a small window has chunks of few owners.
+TURN_CHUNKS = 8
 
 # Accumulator words in one packet. A P4 program is compiled for one value; the controller gives it to each job.
 DEFAULT_ACCUMULATOR_WORDS = 64

@@ -12,7 +12,8 @@ import numpy as np
 from lanesum._internal.udp_socket import Address
 from lanesum.aggregation.combine import expand
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.packet import Header, Packet, gets_words, owner_mark, owner_of, sends_words
+from lanesum.protocol.owners import Turns, gets_words, owner_mark, owner_of, sends_words
+from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import GATHERED, NONCE_WORDS, OPENING, SCATTERED, Flag
 from lanesum.server import answers
 from lanesum.server.jobs import MemberIndex, ServerJob
@@ -102,7 +103,12 @@ class ServedJob:
             words = np.zeros(self.job.accumulator_words, np.uint32)
         flags = header.flags & _KEPT_FLAGS | (Flag.ECN if congested else 0)
         decision, entry = self._slots.contribute(
-            header, workers, words, flags=flags, single_workers=not self.job.on_switches
+            header,
+            workers,
+            words,
+            flags=flags,
+            single_workers=not self.job.on_switches,
+            owner=self._owner(header) if header.racks & SCATTERED else None,
         )
         if decision in _COMPLETE:
             return decision, self._results_to(self._members.all_workers, header, self._complete(header, entry))
@@ -136,11 +142,11 @@ class ServedJob:
         if header.racks & GATHERED and (job.has_quorum or shape.widens):
             raise RefusedDatagramError(Refusal.OPERATION)
         # A switch uses the mark as it is, because it cannot divide. Without a mark it sends all words.
-        mark = owner_mark(header.chunk, header.racks, len(job.members))
+        owner = self._owner(header)
+        mark = owner_mark(owner, header.racks)
         if header.racks & SCATTERED and header.spare not in (0, mark):
             raise RefusedDatagramError(Refusal.OWNER)
         if not header.flags & Flag.UPPER:
-            owner = owner_of(header.chunk, header.racks, len(job.members))
             has_words = sends_words(member.worker, owner, header.racks)
             if header.words != has_words * shape.uplink_words(job.accumulator_words):
                 raise RefusedDatagramError(Refusal.SIZE)
@@ -157,6 +163,14 @@ class ServedJob:
         if workers is None or not workers >> member.worker & 1:
             raise RefusedDatagramError(Refusal.BITMAP)
         return workers
+
+    def _owner(self, header: Header) -> int | None:
+        """Return the worker that the chunk of a contribution belongs to; None if it belongs to all."""
+        if not header.racks & (SCATTERED | GATHERED):
+            return None
+        job = self.job
+        turns = Turns.of_round(LaneOp(header.op), header.racks, job.accumulator_words, len(job.members))
+        return owner_of(header.chunk, header.racks, turns)
 
     def _answer_from_cache(
         self, results: QuorumResultCache, header: Header, member: MemberIndex, workers: int
@@ -190,7 +204,7 @@ class ServedJob:
 
     def _results_to(self, workers: int, asked: Header, result: bytes) -> Datagrams:
         """Return a result for each of ``workers``: header-only for those that need no words of the chunk."""
-        owner = owner_of(asked.chunk, asked.racks, len(self._members.addresses))
+        owner = self._owner(asked)
         if owner is None:
             return self._to(workers, result)
         brief = answers.header_only(result, self.job.accumulator_words)

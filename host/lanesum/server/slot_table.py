@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from lanesum.aggregation.combine import Words
 from lanesum.aggregation.slots import ChunkOrder, Owner, order_of
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.packet import Header, owner_of
-from lanesum.protocol.spec import OPENING, SCATTERED, Flag
+from lanesum.protocol.packet import Header
+from lanesum.protocol.spec import OPENING, Flag
 from lanesum.server.partial_sums import Acceptance, PartialSums
 
 
@@ -58,12 +58,11 @@ class ServerEntry:
         self.result = result
         self.partial_sums = PartialSums(LaneOp(self.owner.op))
 
-    def reopen(self, header: Header, workers: int, num_workers: int) -> bool:
-        """Discard a refused result of a scattered chunk and return True, if ``workers`` is the chunk's owner.
+    def reopen(self, workers: int, owner: int | None) -> bool:
+        """Discard a refused result of a scattered chunk and return True, if ``workers`` is the chunk's ``owner``.
 
         No other worker uses its words, and all workers keep their contributions until the owner has the result.
         """
-        owner = owner_of(header.chunk, header.racks & SCATTERED, num_workers)
         if self.result is None or owner is None or workers != 1 << owner:
             return False
         self.result = None
@@ -102,7 +101,14 @@ class ServerSlotTable:
         return len(self._entries) + len(self._openings)
 
     def contribute(
-        self, header: Header, workers: int, words: Words, *, flags: int = 0, single_workers: bool = False
+        self,
+        header: Header,
+        workers: int,
+        words: Words,
+        *,
+        flags: int = 0,
+        single_workers: bool = False,
+        owner: int | None = None,
     ) -> tuple[ServerDecision, ServerEntry]:
         """Count one contribution of a member.
 
@@ -112,6 +118,7 @@ class ServerSlotTable:
             words: accumulator words, uint32.
             flags: flags that the result repeats.
             single_workers: see ``PartialSums``.
+            owner: worker that alone uses the words of a scattered chunk; None for other chunks.
 
         Returns:
             The decision and the entry. After a decision that completes the chunk, the caller builds the result and
@@ -122,11 +129,11 @@ class ServerSlotTable:
             threshold, entry = self._workers, self._openings.get(header.chunk)
         order = order_of(header, entry.owner if entry is not None else None)
         refuses = header.flags & (Flag.OVERFLOW | Flag.UPPER) == Flag.OVERFLOW and header.spare != OPENING
-        again = entry and refuses and order is ChunkOrder.SAME and entry.reopen(header, workers, self._workers)
+        again = entry and refuses and order is ChunkOrder.SAME and entry.reopen(workers, owner)
         if entry is None or order is ChunkOrder.NEWER:
-            owner = Owner(header.op, header.job, header.tag, header.epoch, header.chunk, header.racks)
+            claimed = Owner(header.op, header.job, header.tag, header.epoch, header.chunk, header.racks)
             partial_sums = PartialSums(LaneOp(header.op), single_workers=single_workers)
-            entry = ServerEntry(owner, partial_sums)
+            entry = ServerEntry(claimed, partial_sums)
             if header.spare == OPENING:
                 self._openings[header.chunk] = entry
             else:

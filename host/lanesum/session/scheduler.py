@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from lanesum.codecs.base import Aggregate, Codec, NotFiniteError, Result, Round, RoundGroup, UnencodableError
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.owners import Turns
 from lanesum.protocol.spec import MAX_ROUND_WORDS
 from lanesum.session.all_reduce import (
     AllReduce,
@@ -363,7 +364,8 @@ class AllReduceScheduler:
         if lengths is not None:
             bitmaps = bitmaps[: max(1, -(-words.size // self._ticket.data_words(round_.op)))]
         if round_.scattered:
-            bitmaps = bitmaps[self._ticket.worker :: self._ticket.workers]
+            workers = self._ticket.workers
+            bitmaps = bitmaps[Turns(workers, len(bitmaps) // workers).numbers()[self._ticket.worker]]
         aggregate = make_aggregate(self._ticket, round_.op, words, bitmaps)
         if self._observer is not None:
             self._observer(ObservedRound(codec, round_, aggregate, bitmaps))

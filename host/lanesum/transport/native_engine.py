@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from lanesum._internal.native import availability, max_spin_s
 from lanesum._internal.offload import Offload, use_gro, use_gso
 from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.owners import Turns
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import MAX_SLOTS, SLOT_RUN, Kind
 from lanesum.transport.congestion import CongestionControl, congestion_control
@@ -63,7 +64,7 @@ class NativeRoundState:
 
     def __init__(self, core: _core.RoundState, size: RoundSize, words: NDArray[np.uint32], shards: int) -> None:
         self.core = core
-        self._shards = shards
+        self._turns = Turns(shards, core.chunks // shards)
         self._data_words = core.data_words
         self._packet_words = LaneOp(size.op).shape.uplink_words(core.data_words)
         self.chunks = core.chunks
@@ -104,8 +105,8 @@ class NativeRoundState:
     def release(self, words: int) -> None:
         """Allow to send the first ``words``, of each shard, of a round that was started ``withheld``."""
         # The last packet is padded.
-        is_all = words * self._shards == self.size.words
-        self.core.release(self.chunks if is_all else words // self._packet_words * self._shards)
+        is_all = words * self._turns.shards == self.size.words
+        self.core.release(self.chunks if is_all else self._turns.whole(words // self._packet_words))
 
     @property
     def retired(self) -> bool:
@@ -119,7 +120,7 @@ class NativeRoundState:
 
     def await_words(self, words: int) -> None:
         """Wait for the first ``words`` accumulator words from now on."""
-        self.awaited_chunks = min(self.chunks, -(-words // self._data_words) * self._shards)
+        self.awaited_chunks = self._turns.needed(-(-words // self._data_words))
 
     def arriving(self) -> NDArray[np.uint32]:
         """Return all accumulator words; those of the first ``done_chunks`` chunks have arrived."""

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.packet import ChunkBatch, Header, gets_words, owner_of
+from lanesum.protocol.owners import Turns, gets_words, owner_mark, owner_of
+from lanesum.protocol.packet import ChunkBatch, Header
 from lanesum.protocol.spec import CERTIFIED, GATHERED, HEADER_BYTES, OPENING, SCATTERED, WORD_BYTES
 from lanesum.transport.errors import RoundSize
 from lanesum.transport.link import Link
@@ -62,24 +63,25 @@ class RoundState:
         self._certification = link.certification
         data_words = ticket.data_words(op)
         packet_words = shape.uplink_words(data_words)
-        self._shards = ticket.workers if scattered or gathered else 1
+        shards = ticket.workers if scattered or gathered else 1
         self._result_shards = ticket.workers if gathered else 1
-        shard_words = words.size if gathered else words.size // self._shards
-        shard_chunks = max(1, -(-shard_words // packet_words))
-        self.chunks = self._shards * shard_chunks
+        shard_words = words.size if gathered else words.size // shards
+        self._turns = Turns(shards, max(1, -(-shard_words // packet_words)))
+        self.chunks = shards * self._turns.chunks
         self.epoch = epoch
         self.begin = begin
         self.end = begin + self.chunks
-        self.size = RoundSize(op, shard_words * self._shards, self.certified, scattered, gathered)
+        self.size = RoundSize(op, shard_words * shards, self.certified, scattered, gathered)
         self.bypasses = opening or gathered
         self.refused_results = 0
         self.failed_results: dict[int, tuple[int, int]] = {}
         self.retired = False
-        shards = np.zeros((self._shards, shard_chunks * packet_words), np.uint32)
+        in_order = np.zeros((shards, self._turns.chunks * packet_words), np.uint32)
         own = slice(ticket.worker, ticket.worker + 1) if gathered else slice(None)
-        shards[own, :shard_words] = words.reshape(1 if gathered else self._shards, shard_words)
-        in_turn = shards.reshape(self._shards, shard_chunks, packet_words).swapaxes(0, 1)
-        padded = in_turn.reshape(self.chunks, packet_words)
+        in_order[own, :shard_words] = words.reshape(1 if gathered else shards, shard_words)
+        numbers = self._turns.numbers()
+        padded = np.empty((self.chunks, packet_words), np.uint32)
+        padded[numbers] = in_order.reshape(*numbers.shape, packet_words)
         if self._certification is not None:
             padded = self._certification.uplink_packets(op, padded, epoch)
         header = Header(
@@ -92,13 +94,17 @@ class RoundState:
             racks=self.size.words | CERTIFIED * self.certified | SCATTERED * scattered | GATHERED * gathered,
             fan_in_workers=ticket.worker & 0xFF,
         )
-        full = slice(ticket.worker, None, ticket.workers) if gathered else None
         self._wire_size = header.racks
-        self.batch = ChunkBatch(header, padded, position=begin, slots=ticket.slots, workers=ticket.workers, full=full)
+        spare = None
+        if scattered:
+            spare = np.empty(self.chunks, np.uint8)
+            spare[numbers] = np.array([owner_mark(one, header.racks) for one in range(shards)])[:, None]
+        full = numbers[ticket.worker] if gathered else None
+        self.batch = ChunkBatch(header, padded, position=begin, slots=ticket.slots, spare=spare, full=full)
         self._link = link
         self._result_words = shape.accumulator_words(shard_words)
         self._packet_bytes = data_words * WORD_BYTES
-        self._result = bytearray(self._result_shards * shard_chunks * self._packet_bytes)
+        self._result = bytearray(self._result_shards * self._turns.chunks * self._packet_bytes)
         if gathered:
             own_at = ticket.worker * len(self._result) // ticket.workers
             self._result[own_at : own_at + words.nbytes] = words.astype(">u4").tobytes()
@@ -130,8 +136,8 @@ class RoundState:
 
     def needs_words(self, chunk: int) -> bool:
         """Return True if a header-only result of a chunk is not enough for this worker."""
-        workers = self._link.ticket.workers
-        return gets_words(self._link.ticket.worker, owner_of(chunk, self._wire_size, workers), self._wire_size)
+        owner = owner_of(chunk, self._wire_size, self._turns)
+        return gets_words(self._link.ticket.worker, owner, self._wire_size)
 
     def is_done(self, chunk: int) -> bool:
         """Return True if the chunk has its result, or is not part of this round."""
@@ -152,7 +158,7 @@ class RoundState:
         if self._certification is None or not self.needs_words(chunk):
             return True
         if self._result_shards > 1:
-            bitmaps = self._link.membership.only(chunk % self._result_shards)
+            bitmaps = self._link.membership.only(self._turns.place(chunk)[0])
         words = np.frombuffer(datagram, ">u4", self._link.ticket.accumulator_words, HEADER_BYTES).astype(np.uint32)
         return self._certification.is_right(LaneOp(self.size.op), self.epoch, chunk, words, bitmaps)
 
@@ -163,8 +169,8 @@ class RoundState:
     def store_result(self, chunk: int, datagram: bytes | memoryview, bitmaps: Bitmaps) -> None:
         """Store the result of a chunk that had none, and its contributors."""
         if self.needs_words(chunk):
-            turn, shard = divmod(chunk, self._shards)
-            start = turn * self._packet_bytes + shard % self._result_shards * (len(self._result) // self._result_shards)
+            shard, index = self._turns.place(chunk)
+            start = (index + shard % self._result_shards * self._turns.chunks) * self._packet_bytes
             stop = HEADER_BYTES + self._packet_bytes
             self._result[start : start + self._packet_bytes] = datagram[HEADER_BYTES:stop]
         self._contributors[chunk] = bitmaps

@@ -61,7 +61,7 @@ COST_COLUMNS = (
     "decode, s",
 )
 CHUNK_COLUMNS = ("case", "workers", "values", "by", "chunk p50, ms", "chunk p99, ms")
-COLLECTIVE_COLUMNS = ("case", "workers", "values", "by", "times gloo", "times all-reduce", "MB up", "MB down")
+COLLECTIVE_COLUMNS = (*SPEED_COLUMNS[:-1], "times all-reduce", "MB up", "MB down")
 ERROR_COLUMNS = ("case", "by", "seconds", "times gloo", "NMSE", "wire, MB", "CPU s/GB")
 #: Peers beside gloo, by the device of the vectors.
 PEERS = {"cpu": TWO_SHOTS, "cuda": (NCCL, NCCL_HALF)}
@@ -450,11 +450,11 @@ def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 def collective_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """Return the rows for ``COLLECTIVE_COLUMNS``, of all collectives but all-reduces; MB of all workers together."""
-    for figure in result["figures"]:
+    for speed, figure in zip(speed_rows(result), result["figures"], strict=True):
         if figure.get("collective", ALL_REDUCE) != ALL_REDUCE:
             times = text(figure["times_all_reduce"]) if "times_all_reduce" in figure else "-"
             wire = (f"{figure[f'wire_mbyte_{way}']['median']:,.2f}" for way in ("up", "down"))
-            yield *_labels(figure), text(figure["times_gloo"]), times, *wire
+            yield *speed[:-1], times, *wire
 
 
 registry.Benchmark(

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from lanesum._internal.udp_socket import Address
 from lanesum.aggregation.combine import expand
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.packet import Header, Packet, owner_mark
+from lanesum.protocol.owners import Turns, owner_mark, owner_of
+from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import CERTIFIED, GATHERED, HEADER, HEADER_BYTES, NONCE_WORDS, OPENING, SCATTERED, Flag
 from lanesum.server import Aggregator, MemberIndex, ServerDecision, ServerJob
 from lanesum.server.member_table import MemberTable
@@ -83,8 +84,12 @@ class Traffic:
         worker = rng.randrange(len(members.addresses))
         generator = np.random.default_rng((self._key, position))
         op = LaneOp(generator.choice(np.array(job.ops)))
-        round_words = 40 | int(generator.choice((0, SCATTERED, GATHERED, GATHERED | CERTIFIED)))
-        chunk, mark = position, owner_mark(position, round_words, len(members.addresses))
+        round_words = int(
+            generator.choice((40, 4000)) | generator.choice((0, SCATTERED, GATHERED, GATHERED | CERTIFIED))
+        )
+        turns = Turns.of_round(op, round_words, WORDS, len(members.addresses))
+        chunk, owner = position, owner_of(position, round_words, turns)
+        mark = owner_mark(owner, round_words)
         spare = rng.choice((mark, mark, mark, mark, 2, OPENING))
         if spare == OPENING:
             chunk, op = position % (1 + NONCE_WORDS * len(members.addresses) // WORDS), LaneOp.OR
@@ -93,7 +98,6 @@ class Traffic:
         words = generator.integers(0, EPOCHS, (len(members.addresses), op.shape.uplink_words(WORDS)), np.uint32)
         payload = words[worker]
         if round_words & GATHERED and spare != OPENING:  # the owner of a chunk alone has words
-            owner = chunk % len(words)
             words[np.arange(len(words)) != owner] = 0
             payload = words[worker] if worker == owner or rng.random() < self._invalid else words[worker][:0]
         named, fan_in_racks, flags = 1 << members.indices[worker].bit, 0, rng.choice(FLAGS)

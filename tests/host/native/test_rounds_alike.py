@@ -201,7 +201,8 @@ class BothSequences:
         zeros = np.zeros((header.chunk + 1, op.shape.uplink_words(ticket.data_words(op))), np.uint32)
         size = ticket.data_words(op)
         checks = np.zeros(ticket.accumulator_words - size, np.uint32)
-        for worker in (header.chunk % ticket.workers,) if round_.size.gathered else range(ticket.workers):
+        owner = round_._turns.place(header.chunk)[0]
+        for worker in (owner,) if round_.size.gathered else range(ticket.workers):
             certification._ticket = dataclasses.replace(ticket, worker=worker)
             packet = certification.uplink_packets(op, zeros, header.epoch)[header.chunk]
             checks = combine(op, checks, expand(op, packet)[size:])

@@ -301,8 +301,8 @@ def test_from_json_with_wrong_value_raises(old: str, new: str) -> None:
 
 
 def gathered(workers: Workers, worker: int, *, words: bool, marks: int = 0, **fields: Any) -> bytes:
-    """Return a contribution to chunk 1 of a gathered round, which belongs to worker 1."""
-    packet = Packet.unpack(workers.packet(worker, chunk=1, racks=ROUND_WORDS | GATHERED | marks, **fields))
+    """Return a contribution to chunk 2 of a gathered round, which belongs to worker 1."""
+    packet = Packet.unpack(workers.packet(worker, chunk=2, racks=ROUND_WORDS | GATHERED | marks, **fields))
     return Packet(packet.header, packet.payload if words else packet.payload[:0]).pack()
 
 
@@ -330,7 +330,7 @@ def test_quorum_gathers_nothing() -> None:
 @pytest.mark.parametrize("members", [flat(3), racks(2, 1)])
 def test_gathered_result_has_words_of_owner(members: dict[Any, MemberIndex], certified: int) -> None:
     workers = Workers(served(members))
-    own = workers.words(1, chunk=1).tolist()
+    own = workers.words(1, chunk=2).tolist()
     assert workers.send(0, gathered(workers, 0, words=False, marks=certified)) == {}
     assert workers.send(1, gathered(workers, 1, words=True, marks=certified)) == {}
     results = workers.send(2, gathered(workers, 2, words=False, marks=certified))

@@ -68,7 +68,7 @@ def test_replay_goes_to_the_sender_only() -> None:
 def test_owner_of_a_scattered_chunk_refuses_its_sum() -> None:
     """The owner alone has the words, so its refusal is enough, and all contributions are requested again."""
     workers = Workers(served(flat(3)))
-    chunk = {"chunk": 1, "racks": SCATTERED | ROUND_WORDS}
+    chunk = {"chunk": 2, "racks": SCATTERED | ROUND_WORDS}
     for worker in range(3):
         answers = workers.send(worker, **chunk)
     assert [len(answers[worker].payload) for worker in range(3)] == [0, WORDS, 0]

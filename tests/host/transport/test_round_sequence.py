@@ -130,14 +130,14 @@ def test_results_of_two_levels(fields: dict[str, int], trailer: list[int], taken
 @pytest.mark.parametrize(
     ("fields", "payload", "taken"),
     [
-        ({"workers": 0b111, "chunk": 1}, [], True),
-        ({"workers": 0b111, "chunk": 1}, [8, 9], True),
-        ({"workers": 0b111, "chunk": 1}, [8], False),
-        ({"workers": 0b011, "chunk": 1}, [], False),
-        ({"workers": 0b011, "chunk": 1, "flags": Flag.PARTIAL}, [], True),
-        ({"workers": 0b001, "chunk": 1, "flags": Flag.PARTIAL}, [], False),
+        ({"workers": 0b111, "chunk": 3}, [], True),
+        ({"workers": 0b111, "chunk": 3}, [8, 9], True),
+        ({"workers": 0b111, "chunk": 3}, [8], False),
+        ({"workers": 0b011, "chunk": 3}, [], False),
+        ({"workers": 0b011, "chunk": 3, "flags": Flag.PARTIAL}, [], True),
+        ({"workers": 0b001, "chunk": 3, "flags": Flag.PARTIAL}, [], False),
         ({"workers": 0b111, "chunk": 0}, [], False),  # its own
-        ({"workers": 0b111, "chunk": 3}, [], False),
+        ({"workers": 0b111, "chunk": 1}, [], False),
         ({"workers": 0b111, "chunk": 0}, [8, 9], True),
     ],
 )
@@ -175,17 +175,17 @@ def test_scattered_round_sends_shards_in_turn() -> None:
     round_ = rounds.start(LaneOp.ADD32, words(6), scattered=True)
     sent = [bytes(datagram) for datagram in rounds.due(0.0)]
     payloads = [np.frombuffer(datagram[HEADER_BYTES:], ">u4").tolist() for datagram in sent]
-    assert payloads == [[0, 1], [3, 4], [2, 0], [5, 0]]
+    assert payloads == [[0, 1], [2, 0], [3, 4], [5, 0]]
     assert {Header.unpack(datagram).racks for datagram in sent} == {6 | SCATTERED}
-    assert [Header.unpack(datagram).spare for datagram in sent] == [FIRST_OWNER, FIRST_OWNER + 1] * 2
-    for chunk, payload in enumerate(([], [8, 9], [], [7, 0])):
+    assert [Header.unpack(datagram).spare for datagram in sent] == [FIRST_OWNER] * 2 + [FIRST_OWNER + 1] * 2
+    for chunk, payload in enumerate(([], [], [8, 9], [7, 0])):
         assert rounds.receive(answer(to, payload=payload, workers=ALL, chunk=chunk), 0.0)
     assert round_.result().tolist() == [8, 9, 7]
     rounds.finish(round_)
     rounds.receive(answer(to, Kind.PENDING, chunk=2, workers=1), LATER)
     (again,) = rounds.due(LATER)
     assert bytes(again[HEADER_BYTES:]) == sent[2][HEADER_BYTES:]
-    assert Header.unpack(again).spare == FIRST_OWNER
+    assert Header.unpack(again).spare == FIRST_OWNER + 1
 
 
 def test_partial_result_without_quorum_is_refused() -> None:

@@ -29,6 +29,17 @@ constexpr std::size_t result_words(LaneOp op, std::size_t uplink_words) {
     return uplink_words / shape_of(op).uplink_words_per_group * shape_of(op).accumulator_words_per_group;
 }
 
+/// Return the accumulator words of data in a packet of a certified job, as in lanesum/protocol/lanes.py.
+constexpr std::size_t certified_data_words(LaneOp op, std::size_t accumulator_words, std::size_t workers) {
+    if (shape_of(op).lookup) {
+        return 0;
+    }
+    if (shape_of(op).combine == Combine::ADD) {
+        return accumulator_words - shape_of(op).accumulator_words_per_group;
+    }
+    return accumulator_words > workers ? (accumulator_words - workers) / 2 : 0;
+}
+
 /// Combine one contribution with an accumulator.
 ///
 /// @param accumulator all accumulator words of the packet.

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "protocol/spec.hpp"
 
@@ -63,29 +62,5 @@ struct Header {
 
     bool operator==(const Header &) const = default;
 };
-
-/// Return the worker that a chunk belongs to, by number; nothing if it belongs to all of ``workers``.
-inline std::optional<std::uint32_t> owner_of(std::uint32_t chunk, std::uint32_t round_size, std::uint32_t workers) {
-    return round_size & (SCATTERED | GATHERED) ? std::optional(chunk % workers) : std::nullopt;
-}
-
-/// Return true if the contribution of a worker has words, as in lanesum/protocol/packet.py.
-inline bool sends_words(std::uint32_t worker, std::optional<std::uint32_t> owner, std::uint32_t round_size) {
-    return owner == worker || (round_size & GATHERED) == 0;
-}
-
-/// Return true if the result of a chunk has words for a worker, as in lanesum/protocol/packet.py.
-inline bool gets_words(std::uint32_t worker, std::optional<std::uint32_t> owner, std::uint32_t round_size) {
-    if ((round_size & GATHERED) != 0) {
-        return owner != worker || (round_size & CERTIFIED) != 0;
-    }
-    return !owner || *owner == worker;
-}
-
-/// Return the value of ``spare`` that names the owner of a chunk of a scattered round; 0 names none.
-inline std::uint32_t owner_mark(std::uint32_t chunk, std::uint32_t round_size, std::uint32_t workers) {
-    const std::uint32_t owner = chunk % workers;
-    return (round_size & SCATTERED) != 0 && owner < MAX_NAMED_OWNERS ? FIRST_OWNER + owner : 0;
-}
 
 }  // namespace lanesum

@@ -27,6 +27,8 @@ inline constexpr std::uint32_t SCATTERED = 67108864;
 inline constexpr std::uint32_t GATHERED = 268435456;
 inline constexpr std::uint32_t FIRST_OWNER = 2;
 inline constexpr std::uint32_t MAX_NAMED_OWNERS = 254;
+inline constexpr std::uint32_t MAX_ROUND_WORDS = 67108863;
+inline constexpr std::uint32_t TURN_CHUNKS = 8;
 
 enum Kind : std::uint32_t {
     KIND_CONTRIBUTION = 1,

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lanes/lanes.hpp"
+#include "lanes/owners.hpp"
 
 namespace lanesum::server {
 namespace {
@@ -51,12 +51,11 @@ std::variant<Refusal, std::uint32_t, WorkerSet> ServedJob::check(const Header &h
         return Refusal::OPERATION;
     }
     // A switch uses the mark as it is, because it cannot divide. Without a mark it sends all words.
-    if ((header.racks & SCATTERED) != 0 && header.spare != 0 &&
-        header.spare != owner_mark(header.chunk, header.racks, members_.size())) {
+    const std::optional<std::uint32_t> owner = owner_of(header);
+    if ((header.racks & SCATTERED) != 0 && header.spare != 0 && header.spare != owner_mark(owner, header.racks)) {
         return Refusal::OWNER;
     }
     if ((header.flags & FLAG_UPPER) == 0) {
-        const auto owner = owner_of(header.chunk, header.racks, members_.size());
         const bool has_words = sends_words(sender.worker, owner, header.racks);
         if (header.words != (has_words ? uplink_words(op, job_.accumulator_words) : 0)) {
             return Refusal::SIZE;
@@ -104,7 +103,8 @@ Outcome ServedJob::contribute(const sockaddr_in &sender, const Header &header, c
 template <typename Workers>
 ServerDecision ServedJob::answer(const Header &header, const MemberIndex &sender, const Workers &workers,
                                  const Payload &payload, std::uint32_t flags, bool on_switches, Answers &answers) {
-    const auto [decision, found] = slots_.contribute(header, workers, payload, flags, !on_switches);
+    const auto owner = (header.racks & SCATTERED) != 0 ? owner_of(header) : std::nullopt;
+    const auto [decision, found] = slots_.contribute(header, workers, payload, flags, !on_switches, owner);
     ServerEntry &entry = *found;
     switch (decision) {
         case ServerDecision::CLAIM_AND_COMPLETE:
@@ -140,11 +140,20 @@ ServerDecision ServedJob::answer(const Header &header, const MemberIndex &sender
     return decision;
 }
 
+std::optional<std::uint32_t> ServedJob::owner_of(const Header &header) const {
+    if ((header.racks & (SCATTERED | GATHERED)) == 0) {
+        return std::nullopt;
+    }
+    const auto op = static_cast<LaneOp>(header.op);
+    const Turns turns = Turns::of_round(op, header.racks, job_.accumulator_words, members_.size());
+    return lanesum::owner_of(header.chunk, header.racks, turns);
+}
+
 // Workers that need no words of the chunk get the header alone.
 template <typename Workers>
 void ServedJob::answer_result(const Header &asked, const ServerEntry &entry, const Header &result,
                               const Workers &workers, Answers &answers) const {
-    const std::optional<std::uint32_t> owner = owner_of(asked.chunk, asked.racks, members_.size());
+    const std::optional<std::uint32_t> owner = owner_of(asked);
     std::span<const std::byte> full, header_only;
     each_worker(workers, [&](std::uint32_t worker) {
         const bool needs_words = gets_words(worker, owner, asked.racks);

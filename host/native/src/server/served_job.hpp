@@ -59,6 +59,7 @@ private:
     template <typename Workers>
     ServerDecision answer(const Header &header, const MemberIndex &sender, const Workers &workers,
                           const Payload &payload, std::uint32_t flags, bool on_switches, Answers &answers);
+    std::optional<std::uint32_t> owner_of(const Header &header) const;
     template <typename Workers>
     void answer_result(const Header &asked, const ServerEntry &entry, const Header &result, const Workers &workers,
                        Answers &answers) const;

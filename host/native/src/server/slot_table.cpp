@@ -38,7 +38,8 @@ ServerSlotTable::ServerSlotTable(std::uint32_t slots, std::uint32_t servers, std
 template <typename Workers>
 std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Header &header, const Workers &workers,
                                                                      const Payload &payload, std::uint32_t flags,
-                                                                     bool single_workers) {
+                                                                     bool single_workers,
+                                                                     std::optional<std::uint32_t> owner) {
     Run &run = run_of(header);
     std::unique_ptr<ServerEntry> &found =
         run.entries[header.spare == OPENING ? header.chunk : index(header.slot, header.shadow)];
@@ -60,8 +61,7 @@ std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Heade
     // No other worker uses the words of a scattered chunk, and all keep their contributions until its owner has them.
     bool reopened = false;
     if constexpr (std::is_same_v<Workers, std::uint32_t>) {
-        reopened = order == ChunkOrder::SAME && entry.result && refused &&
-                   workers == owner_of(header.chunk, header.racks & SCATTERED, workers_);
+        reopened = order == ChunkOrder::SAME && entry.result && refused && workers == owner;
     }
     if (reopened) {
         entry.partial_sums.reset(static_cast<LaneOp>(header.op), single_workers, pool);
@@ -112,8 +112,10 @@ std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Heade
 }
 
 template std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Header &, const std::uint32_t &,
-                                                                              const Payload &, std::uint32_t, bool);
+                                                                              const Payload &, std::uint32_t, bool,
+                                                                              std::optional<std::uint32_t>);
 template std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Header &, const WorkerSet &,
-                                                                              const Payload &, std::uint32_t, bool);
+                                                                              const Payload &, std::uint32_t, bool,
+                                                                              std::optional<std::uint32_t>);
 
 }  // namespace lanesum::server

@@ -78,12 +78,12 @@ public:
     /// Return the number of chunks of the opening.
     std::uint32_t opening_chunks() const { return static_cast<std::uint32_t>(runs_.back().entries.size()); }
 
-    /// Count one contribution. ``workers`` is a worker's number or a set.
+    /// Count one contribution. ``workers`` is a worker's number or a set, ``owner`` alone uses a scattered chunk's words.
     /// Throws std::bad_alloc; the contribution is lost then, as if the network had dropped it.
     template <typename Workers>
     std::pair<ServerDecision, ServerEntry *> contribute(const Header &header, const Workers &workers,
                                                         const Payload &payload, std::uint32_t flags,
-                                                        bool single_workers);
+                                                        bool single_workers, std::optional<std::uint32_t> owner);
 
     /// Return the entry; null if it was never used.
     const ServerEntry *find(std::uint32_t slot, std::uint32_t shadow) {

@@ -65,12 +65,7 @@ Certification::Certification(const JobTicket &ticket)
     }
 }
 
-std::size_t Certification::data_words(LaneOp op) const {
-    if (is_sum(op)) {
-        return words_ - shape_of(op).accumulator_words_per_group;
-    }
-    return words_ > secrets_.size() ? (words_ - secrets_.size()) / 2 : 0;
-}
+std::size_t Certification::data_words(LaneOp op) const { return certified_data_words(op, words_, secrets_.size()); }
 
 void Certification::seal(LaneOp op, std::uint32_t epoch, std::uint32_t chunk, std::span<std::byte> payload) const {
     const std::size_t size = data_words(op);

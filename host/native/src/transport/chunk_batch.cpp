@@ -11,14 +11,13 @@
 namespace lanesum::transport {
 
 ChunkBatch::ChunkBatch(Header header, std::span<const std::uint32_t> words, std::uint32_t chunks,
-                       std::size_t packet_words, std::size_t data_words, std::uint32_t shards,
-                       std::optional<std::uint32_t> own, std::uint64_t position, std::uint32_t slots,
-                       std::shared_ptr<const Certification> certification)
+                       std::size_t packet_words, std::size_t data_words, Turns turns, std::optional<std::uint32_t> own,
+                       std::uint64_t position, std::uint32_t slots, std::shared_ptr<const Certification> certification)
     : words_(words),
       chunks_(chunks),
       packet_words_(packet_words),
       data_words_(data_words),
-      shards_(shards),
+      turns_(turns),
       own_(own),
       round_size_(header.racks),
       position_(position),
@@ -39,7 +38,7 @@ void ChunkBatch::lay_out(std::uint32_t chunk, std::uint32_t flags, std::byte *pa
     own.shadow = position / slots_ & 1;
     own.slot = slot(chunk);
     own.words = has_words(chunk) ? static_cast<std::uint32_t>(packet_words_) : 0;
-    own.spare = owner_mark(chunk, round_size_, shards_);
+    own.spare = owner_mark(owner_of(chunk, round_size_, turns_), round_size_);
     own.pack(packet);
     for (std::size_t i = 0; i < HEADER_BYTES; ++i) {
         packet[i] |= template_[i];
@@ -61,10 +60,10 @@ std::span<const std::uint32_t> ChunkBatch::words_of(std::uint32_t chunk) const {
     if (!kept_.empty()) {
         return words_.subspan((chunk - first_) * data_words_, data_words_);
     }
-    const std::size_t shard_words = words_.size() / (own_ ? 1 : shards_);
-    const std::size_t begin = std::min(chunk / shards_ * data_words_, shard_words);
-    const std::size_t shard = own_ ? 0 : chunk % shards_ * shard_words;
-    return words_.subspan(shard + begin, std::min(data_words_, shard_words - begin));
+    const auto [shard, index] = turns_.place(chunk);
+    const std::size_t shard_words = words_.size() / (own_ ? 1 : turns_.shards);
+    const std::size_t begin = std::min(index * data_words_, shard_words);
+    return words_.subspan((own_ ? 0 : shard * shard_words) + begin, std::min(data_words_, shard_words - begin));
 }
 
 void ChunkBatch::keep_last(std::uint32_t chunks) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "lanes/owners.hpp"
 #include "protocol/header.hpp"
 #include "transport/certification.hpp"
 
@@ -22,11 +23,11 @@ public:
     /// @param words of the whole round; have to exist as long as the batch, or until ``keep_last``. The last packet is
     ///        padded with zeros.
     /// @param data_words words of data in a packet of ``packet_words``.
-    /// @param shards the words are equal shards, whose packets take turns.
+    /// @param turns the words are equal shards, whose packets take turns.
     /// @param own the words are one of as many shards, this one; the packets of the others have a header alone.
     /// @param certification makes the other words; null if there are none.
     ChunkBatch(Header header, std::span<const std::uint32_t> words, std::uint32_t chunks, std::size_t packet_words,
-               std::size_t data_words, std::uint32_t shards, std::optional<std::uint32_t> own, std::uint64_t position,
+               std::size_t data_words, Turns turns, std::optional<std::uint32_t> own, std::uint64_t position,
                std::uint32_t slots, std::shared_ptr<const Certification> certification);
 
     /// The first chunk that is kept.
@@ -45,7 +46,7 @@ public:
     void keep_last(std::uint32_t chunks);
 
 private:
-    bool has_words(std::uint32_t chunk) const { return !own_ || chunk % shards_ == *own_; }
+    bool has_words(std::uint32_t chunk) const { return !own_ || turns_.place(chunk).first == *own_; }
     std::span<const std::uint32_t> words_of(std::uint32_t chunk) const;
 
     std::byte template_[HEADER_BYTES];
@@ -55,7 +56,7 @@ private:
     std::uint32_t chunks_;
     std::size_t packet_words_;
     std::size_t data_words_;
-    std::uint32_t shards_;
+    Turns turns_;
     std::optional<std::uint32_t> own_;
     std::uint32_t round_size_;
     std::uint64_t position_;

@@ -9,8 +9,10 @@
 namespace lanesum::transport {
 namespace {
 
-std::uint32_t chunks_of(std::size_t words, std::size_t packet_words) {
-    return static_cast<std::uint32_t>(std::max<std::size_t>(1, (words + packet_words - 1) / packet_words));
+Turns turns_of(std::size_t words, bool scattered, bool gathered, std::size_t packet_words, std::uint32_t workers) {
+    const std::size_t shard_words = scattered ? words / workers : words;
+    const std::size_t chunks = std::max<std::size_t>(1, (shard_words + packet_words - 1) / packet_words);
+    return {scattered || gathered ? workers : 1, static_cast<std::uint32_t>(chunks)};
 }
 
 }  // namespace
@@ -20,16 +22,16 @@ RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const st
     : link_(std::move(link)),
       certification_(link_->certification),
       data_words_(certification_ ? certification_->data_words(op) : link_->ticket.accumulator_words),
-      shards_(scattered || gathered ? link_->ticket.workers : 1),
-      result_shards_(gathered ? shards_ : 1),
-      chunks_(shards_ * chunks_of(words.size() * result_shards_ / shards_, uplink_words(op, data_words_))),
+      turns_(turns_of(words.size(), scattered, gathered, uplink_words(op, data_words_), link_->ticket.workers)),
+      result_shards_(gathered ? turns_.shards : 1),
+      chunks_(turns_.shards * turns_.chunks),
       epoch_(epoch),
       begin_(begin),
       size_{op, words.size() * result_shards_, scattered, gathered},
       wire_size_(static_cast<std::uint32_t>(size_.words) | (certified() ? CERTIFIED : 0u) |
                  (scattered ? SCATTERED : 0u) | (gathered ? GATHERED : 0u)),
       bypasses_(opening || gathered),
-      result_words_(result_words(op, size_.words / shards_)),
+      result_words_(result_words(op, size_.words / turns_.shards)),
       racks_(link_->membership.members().size()),
       result_(memory::allocate_words(result_shards_ * result_stride())),
       contributors_(chunks_ * racks_),
@@ -52,7 +54,7 @@ RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const st
     header.racks = wire_size_;
     header.fan_in_workers = ticket.worker & 0xFF;
     batch_ = std::make_shared<ChunkBatch>(header, words, chunks_, uplink_words(op, ticket.accumulator_words),
-                                          uplink_words(op, data_words_), shards_,
+                                          uplink_words(op, data_words_), turns_,
                                           gathered ? std::optional(ticket.worker) : std::nullopt, begin, ticket.slots,
                                           certification_);
     if (gathered) {
@@ -140,8 +142,9 @@ bool RoundState::load_result(std::uint32_t chunk, std::span<const std::byte> dat
     if (!needs_words(chunk)) {
         return true;
     }
-    const std::size_t shard = chunk % shards_ % result_shards_ * result_stride();
-    const std::span<std::uint32_t> data{result_.get() + shard + chunk / shards_ * data_words_, data_words_};
+    const auto [shard, index] = turns_.place(chunk);
+    const std::size_t begin = shard % result_shards_ * result_stride() + index * data_words_;
+    const std::span<std::uint32_t> data{result_.get() + begin, data_words_};
     const std::byte *const payload = datagram.data() + HEADER_BYTES;
     load_words(data, payload);
     if (certification_ == nullptr) {
@@ -150,7 +153,7 @@ bool RoundState::load_result(std::uint32_t chunk, std::span<const std::byte> dat
     // The words of a gathered chunk are of one worker.
     std::vector<std::uint32_t> only;
     if (result_shards_ > 1) {
-        only = link_->membership.only(chunk % result_shards_);
+        only = link_->membership.only(shard);
         bitmaps = only;
     }
     return certification_->is_right(size_.op, epoch_, chunk, data, payload + data_words_ * WORD_BYTES, bitmaps);

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "lanes/owners.hpp"
 #include "memory/array_pool.hpp"
 #include "protocol/header.hpp"
 #include "transport/chunk_batch.hpp"
@@ -70,8 +71,7 @@ public:
     bool answered() const;
     /// A header-only result of the chunk is not enough for this worker.
     bool needs_words(std::uint32_t chunk) const {
-        const JobTicket &ticket = link_->ticket;
-        return gets_words(ticket.worker, owner_of(chunk, wire_size_, ticket.workers), wire_size_);
+        return gets_words(link_->ticket.worker, owner_of(chunk, wire_size_, turns_), wire_size_);
     }
     bool is_done(std::uint32_t chunk) const { return chunk >= chunks_ || done_[chunk]; }
     /// Number of leading chunks that have their results; the next chunk is the first without one.
@@ -101,7 +101,7 @@ public:
     /// Of a gathered round, those of the first of its ``result_shards()`` shards; each follows ``result_stride()`` words later.
     std::span<std::uint32_t> result() { return {result_.get(), result_words_}; }
     std::uint32_t result_shards() const { return result_shards_; }
-    std::size_t result_stride() const { return chunks_ / shards_ * data_words_; }
+    std::size_t result_stride() const { return turns_.chunks * data_words_; }
     /// Bitmaps of the contributors, ``racks()`` for each chunk.
     std::span<std::uint32_t> contributors() { return contributors_; }
     std::size_t racks() const { return racks_; }
@@ -127,7 +127,7 @@ private:
     std::shared_ptr<Link> link_;
     std::shared_ptr<const Certification> certification_;
     std::size_t data_words_;
-    std::uint32_t shards_;
+    Turns turns_;
     std::uint32_t result_shards_;
     std::uint32_t chunks_;
     std::uint32_t epoch_;
