@@ -129,7 +129,7 @@ class NativeRoundState:
     def result(self) -> NDArray[np.uint32]:
         """See ``RoundState.result``."""
         assert self.complete
-        return self.arriving().reshape(-1)
+        return self.arriving()
 
     def contributors(self) -> NDArray[np.uint32]:
         """See ``RoundState.contributors``."""

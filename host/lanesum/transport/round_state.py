@@ -191,11 +191,13 @@ class RoundState:
     def result(self) -> NDArray[np.uint32]:
         """Return the accumulator words, shape ``(result words,)``, without padding; only when ``complete``.
 
-        Those of a scattered round are the words of this worker's shard, of a gathered one those of all shards.
+        Those of a scattered round are the words of this worker's shard, of a gathered one those of all shards, of shape
+        ``(workers, words of a shard)``.
         """
         assert self.complete
         shards = np.frombuffer(self._result, ">u4").reshape(self._result_shards, -1)[:, : self._result_words]
-        return shards.astype(np.uint32).reshape(-1)
+        words = shards.astype(np.uint32)
+        return words if self.size.gathered else words.reshape(-1)
 
     def contributors(self) -> NDArray[np.uint32]:
         """Return the bitmaps of contributors of each chunk, shape ``(chunks, racks)``; one column with one level."""

@@ -270,7 +270,7 @@ def check_sums(job: VirtualJob) -> None:
             continue
         if number in job.gathered:
             for worker in job.workers:
-                np.testing.assert_array_equal(worker.results[number], np.concatenate(contributions))
+                np.testing.assert_array_equal(worker.results[number], np.stack(contributions))
             continue
         for chunk in range(-(-words.size // per_chunk)):
             members = [one for one, (rack, bit) in enumerate(places) if named[chunk, rack] >> bit & 1]
