@@ -75,8 +75,10 @@ def allreduce_table(result: dict[str, Any]) -> str:
 
 def collectives_table(result: dict[str, Any]) -> str:
     """Return reduce-scatters and all-gathers beside gloo and beside all-reduces."""
-    rows = _markdown(allreduce.COLLECTIVE_COLUMNS, allreduce.collective_rows(result))
-    return "\n".join([*rows, "", _on_one_machine(result)])
+    table = (allreduce.COLLECTIVE_COLUMNS, *allreduce.collective_rows(result))
+    columns, *rows = ((*row[:2], *row[3:]) for row in table)  # all have the same values
+    values = f"{result['figures'][0]['values']:,} values."
+    return "\n".join([*_markdown(columns, rows), "", f"{values} {_on_one_machine(result)}"])
 
 
 def forecast_table(result: dict[str, Any]) -> str:
@@ -386,7 +388,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "all-reduce summary": ("allreduce.json", "README.md", summary_table),
     "all-reduce by size": ("allreduce-sizes.json", PAGE, sweep_table),
     "all-reduce by workers": ("allreduce-workers.json", PAGE, sweep_table),
-    "collectives": ("allreduce-collectives.json", "docs/sharded-training.md", collectives_table),
+    "collectives": ("allreduce-collectives.json", PAGE, collectives_table),
     "all-reduce at equal error": ("allreduce-transformer.json", PAGE, equal_error_table),
     "all-reduce at equal error, large": ("allreduce-large-transformer.json", PAGE, equal_error_table),
     "all-reduce at equal error, words": ("allreduce-word-transformer.json", PAGE, equal_error_table),

@@ -8,6 +8,7 @@ and decoded in any order and thread.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -105,6 +106,7 @@ def cut(size: int, block: int, piece: int, places: Words | None = None) -> list[
     return [Run(first, min(blocks, first + step), size, block, places) for first in range(0, blocks, step)]
 
 
+@functools.lru_cache(maxsize=256)
 def num_words(length: int, bits: int | Fraction) -> int:
     """Return the words of ``length`` coordinates with ``bits`` each."""
     return math.ceil(length * bits / 32)
@@ -136,6 +138,14 @@ class BlockCoder:
         self._cells = cells[:0] if grid.uniform else cells
         assert all(high - low <= 2 for low, high in pairwise(grid.levels))
 
+    @functools.cached_property
+    def _kernels(self) -> BlockKernels:
+        return block_kernels()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without native kernels, which are not copied."""
+        return {name: value for name, value in vars(self).items() if name != "_kernels"}
+
     def encode(
         self, values: Vector, run: Run, powers: Vector, positions: Vector, context: CodecContext, words: Words
     ) -> None:
@@ -143,13 +153,13 @@ class BlockCoder:
         (values, places), powers, positions = run.of(values), powers[_pairs(run)], positions[run.blocks]
         dithers, rounding, rotation = _dithers(run, context), self._rounding(context), self._rotation(context)
         codes = np.empty(run.words(8).stop - run.words(8).start, np.uint32) if self.per_word else words
-        block_kernels().encode_blocks(values, powers, positions, rotation, dithers, rounding, codes, places)
+        self._kernels.encode_blocks(values, powers, positions, rotation, dithers, rounding, codes, places)
         self.pack(codes, words)
 
     def pack(self, codes: Words, words: Words) -> None:
         """Pack the codes of kernels, a byte each, to ``words`` of digits; other codes are words."""
         if self.per_word:
-            block_kernels().pack_digits(codes, self.block, self.per_word, words)
+            self._kernels.pack_digits(codes, self.block, self.per_word, words)
 
     def decode(
         self, lanes: Words, run: Run, scales: Vector, context: CodecContext, taken: DitherSum, out: Vector
@@ -161,7 +171,7 @@ class BlockCoder:
         lane_bits, rotation, dithers = self.unpacked_bits, self._rotation(context), _dithers(run, context)
         lanes = self.unpacked(lanes, run, lane_bits)
         values, places = run.of(out)
-        block_kernels().decode_blocks(lanes, lane_bits, scales[_pairs(run)], rotation, dithers, taken, values, places)
+        self._kernels.decode_blocks(lanes, lane_bits, scales[_pairs(run)], rotation, dithers, taken, values, places)
 
     def decode_members(
         self, lanes: Words, run: Run, peaks: Vector, context: CodecContext, members: Members, out: Vector
@@ -178,7 +188,7 @@ class BlockCoder:
         factors = self.scales(run.size, peaks, 1)[_pairs(run)]
         out, places = run.of(out)
         decoded = picked(out, places, self.block)
-        block_kernels().restore_blocks(rotated, factors, self._rotation(context), decoded)
+        self._kernels.restore_blocks(rotated, factors, self._rotation(context), decoded)
         put(decoded, places, self.block, out)
 
     def residual(
@@ -200,7 +210,7 @@ class BlockCoder:
         if included is None:
             dithers, rounding = _dithers(run, context), self._rounding(context)
             codes = self.unpacked(words, run, 8)
-            block_kernels().residual_blocks(values, codes, factors, rotation, dithers, rounding, out, places)
+            self._kernels.residual_blocks(values, codes, factors, rotation, dithers, rounding, out, places)
             return
         values = picked(values, places, self.block)
         decoded = np.empty_like(values)
@@ -208,7 +218,7 @@ class BlockCoder:
         own = dither_sum(context.workers, self.grid.granularity, np.arange(context.workers) == context.worker)
         rotated = self._estimate(lanes, run, context, own)
         rotated *= self._of_coordinates(included, run)
-        block_kernels().restore_blocks(rotated, factors, rotation, decoded)
+        self._kernels.restore_blocks(rotated, factors, rotation, decoded)
         with np.errstate(over="ignore"):
             put(np.clip(values - decoded, -FLOAT32_MAX, FLOAT32_MAX), places, self.block, out)
 
@@ -216,7 +226,7 @@ class BlockCoder:
         rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
         lane_bits = self.unpacked_bits
         lanes = self.unpacked(lanes, run, lane_bits)
-        block_kernels().estimate_blocks(lanes, lane_bits, self.block, _dithers(run, context), taken, rotated)
+        self._kernels.estimate_blocks(lanes, lane_bits, self.block, _dithers(run, context), taken, rotated)
         return rotated
 
     def unpacked(self, words: Words, run: Run, lane_bits: int) -> Words:
@@ -224,7 +234,7 @@ class BlockCoder:
         if not self.per_word:
             return words
         lanes = np.empty((run.padded.stop - run.padded.start) * lane_bits // 32, np.uint32)
-        block_kernels().unpack_digits(words, self.block, self.per_word, lane_bits, lanes)
+        self._kernels.unpack_digits(words, self.block, self.per_word, lane_bits, lanes)
         return lanes
 
     def _of_coordinates(self, of_word: NDArray[Any], run: Run) -> NDArray[Any]:
@@ -248,14 +258,14 @@ class BlockCoder:
         """Return two powers of two for each block, and the factor from its rotated values to positions."""
         powers, positions = np.empty(2 * norms.size, np.float32), np.empty(norms.size, np.float32)
         step = UNIT * self.grid.granularity / (2 * self.grid.limit)
-        block_kernels().encode_factors(norms, peaks, step, RATIOS, self.grid.gains, powers, positions)
+        self._kernels.encode_factors(norms, peaks, step, RATIOS, self.grid.gains, powers, positions)
         return powers, positions
 
     def scales(self, size: int, peaks: Vector, divisor: int) -> Vector:
         """Return the factors from rotated estimates to values of a vector of ``size``: two for each block."""
         scales = np.empty(2 * peaks.size, np.float32)
         step = 2 * self.grid.limit / self.grid.granularity / UNIT
-        block_kernels().decode_factors(peaks, step, size, self.block, float(divisor), scales)
+        self._kernels.decode_factors(peaks, step, size, self.block, float(divisor), scales)
         return scales
 
 
