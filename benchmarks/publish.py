@@ -76,7 +76,8 @@ def allreduce_table(result: dict[str, Any]) -> str:
 def collectives_table(result: dict[str, Any]) -> str:
     """Return reduce-scatters and all-gathers beside gloo and beside all-reduces."""
     table = (allreduce.COLLECTIVE_COLUMNS, *allreduce.collective_rows(result))
-    columns, *rows = ((*row[:2], *row[3:]) for row in table)  # all have the same values
+    # All have the same number of values.
+    columns, *rows = ((*row[:2], row[3], row[4].partition(" ")[0], *row[5:]) for row in table)
     values = f"{result['figures'][0]['values']:,} values."
     return "\n".join([*_markdown(columns, rows), "", f"{values} {_on_one_machine(result)}"])
 

@@ -453,8 +453,8 @@ def collective_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     for speed, figure in zip(speed_rows(result), result["figures"], strict=True):
         if figure.get("collective", ALL_REDUCE) != ALL_REDUCE:
             times = text(figure["times_all_reduce"]) if "times_all_reduce" in figure else "-"
-            wire = (f"{figure[f'wire_mbyte_{way}']['median']:,.2f}" for way in ("up", "down"))
-            yield *speed[:-1], times, *wire
+            wire = (figure[f"wire_mbyte_{way}"]["median"] for way in ("up", "down"))
+            yield *speed[:-1], times, *(f"{one:,.{0 if one >= 100 else 2}f}" for one in wire)
 
 
 registry.Benchmark(
