@@ -145,7 +145,7 @@ def test_collectives_take_turns_beside_each_other() -> None:
     assert two["packets"] > result["figures"][1]["packets"] + result["figures"][4]["packets"] / 2
     shown = list(allreduce.collective_rows(result))
     assert [row[3] for row in shown][-3:] == ["lanesum, all-gather", f"fixed, {TWO_STEPS}", f"thc, {TWO_STEPS}"]
-    assert [row[5] == "-" for row in shown] == [row[3].endswith("all-gather") and "+" not in row[3] for row in shown]
+    assert [row[6] == "-" for row in shown] == [row[3].endswith("all-gather") and "+" not in row[3] for row in shown]
 
 
 @pytest.mark.parametrize(("case", "crossing"), [("hub", 3000), ("sharded", 2 * 3000 // 2)])
