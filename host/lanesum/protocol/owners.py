@@ -34,10 +34,9 @@ class Turns:
     @classmethod
     def of_round(cls, op: LaneOp, round_size: int, accumulator_words: int, workers: int) -> Turns:
         """Return the order of a round that is scattered or gathered, as its packets describe it."""
-        certified = round_size & CERTIFIED
-        data_words = certified_data_words(op, accumulator_words, workers) if certified else accumulator_words
+        words = certified_data_words(op, accumulator_words, workers) if round_size & CERTIFIED else accumulator_words
         shard_words = (round_size & MAX_ROUND_WORDS) // workers
-        return cls(workers, max(1, -(-shard_words // max(1, op.shape.uplink_words(data_words)))))
+        return cls(workers, max(1, -(-shard_words // max(1, op.shape.uplink_words(words)))))
 
     def place(self, chunk: int) -> tuple[int, int]:
         """Return the shard of a chunk of the round, and the number of the chunk in it."""

@@ -168,9 +168,8 @@ class ServedJob:
         """Return the worker that the chunk of a contribution belongs to; None if it belongs to all."""
         if not header.racks & (SCATTERED | GATHERED):
             return None
-        job = self.job
-        turns = Turns.of_round(LaneOp(header.op), header.racks, job.accumulator_words, len(job.members))
-        return owner_of(header.chunk, header.racks, turns)
+        workers, words = len(self.job.members), self.job.accumulator_words
+        return owner_of(header.chunk, header.racks, Turns.of_round(LaneOp(header.op), header.racks, words, workers))
 
     def _answer_from_cache(
         self, results: QuorumResultCache, header: Header, member: MemberIndex, workers: int

@@ -80,8 +80,10 @@ class RoundState:
         own = slice(ticket.worker, ticket.worker + 1) if gathered else slice(None)
         in_order[own, :shard_words] = words.reshape(1 if gathered else shards, shard_words)
         numbers = self._turns.numbers()
-        padded = np.empty((self.chunks, packet_words), np.uint32)
-        padded[numbers] = in_order.reshape(*numbers.shape, packet_words)
+        padded = in_order.reshape(self.chunks, packet_words)
+        if shards > 1:
+            padded = np.empty_like(padded)
+            padded[numbers] = in_order.reshape(*numbers.shape, packet_words)
         if self._certification is not None:
             padded = self._certification.uplink_packets(op, padded, epoch)
         header = Header(
