@@ -9,7 +9,7 @@ import dataclasses
 import pytest
 
 from lanesum.protocol import LaneOp
-from lanesum.protocol.owners import owner_mark
+from lanesum.protocol.owners import Turns, owner_mark, owner_of
 from lanesum.protocol.spec import (
     FIRST_OWNER,
     FRAME_OVERHEAD_BYTES,
@@ -30,7 +30,7 @@ from .tree import ROWS, UPLINK, UPPER, WORKERS, Tree
 
 pytestmark = pytest.mark.offered("shortens")
 
-SIZE = 192 | SCATTERED
+SIZE = 32 | SCATTERED  # each shard has one chunk
 
 
 def owned_by(owner: int, op: LaneOp = LaneOp.ADD32) -> Place:
@@ -102,7 +102,8 @@ def test_rack_shortens_the_answer_of_the_upper_switch(tree: Tree) -> None:
     job = tree.admit()
     for owner in range(WORKERS):
         place, words = owned_by(owner), job.words(owner, LaneOp.ADD32)
-        assert place.spare == owner_mark(owner, place.round_words)
+        turns = Turns.of_round(place.op, place.round_words, tree.accumulator_words, WORKERS)
+        assert place.spare == owner_mark(owner_of(place.chunk, place.round_words, turns), place.round_words)
         arrivals = contribute(tree, job, ALL, words, place)
         assert [worker for worker, _ in arrivals] == ALL
         assert all(verified(frame) for _, frame in arrivals)
